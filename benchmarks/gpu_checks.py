@@ -17,7 +17,7 @@ from on_device import options
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_configs"
-TESTED = ["networks/nodes", "trainers/rules", "trainers/step", "trainers/loop"]
+TESTED = ["networks/nodes", "trainers/rules", "trainers/step", "trainers/fronts/config"]
 """Folders of tests that compute on the default device."""
 AT_A_TIME, WORKERS = max(1, min(12, (os.cpu_count() or 1) * 3 // 4)), 3
 """Samples and folders of tests, and processes of each folder."""

@@ -70,8 +70,8 @@ def training(text: str) -> tuple[float, list[float]]:
     from cntkpy.networks.builders.build import build_network
     from cntkpy.networks.graph.initialize import SeedCounter
     from cntkpy.readers import create_reader
+    from cntkpy.trainers.fronts.config.training import TrainingLoop
     from cntkpy.trainers.log.reporting import Reporting
-    from cntkpy.trainers.loop.sgd import TrainingLoop
     from cntkpy.trainers.parameters.sgd import SGDParameters
 
     config = parse(text)

@@ -29,14 +29,14 @@ COMPILED = "torch.compile"
 
 class Pipelined(steps.Ours):
     """The compiled step of the trainers; stacks are copied to the device as in an epoch
-    (cntkpy/trainers/loop/epoch.py)."""
+    (cntkpy/trainers/fronts/config/epoch.py)."""
 
     def run(self, count: int) -> None:
         """Train on `count` minibatches (a multiple of `stacked`)."""
         from cntkpy.trainers.step.ahead import StacksAhead
 
         again = itertools.chain.from_iterable(itertools.repeat(self.stacks, count // self.stacked))
-        ahead = StacksAhead(again, self.trainer.place, self.trainer.strategy.copies)
+        ahead = StacksAhead(again, self.trainer.place, self.trainer.copies)
         waiting: list[Any] = []
         for stack in ahead:
             waiting.append(self.trainer.run(ahead.take_placed(stack), self.settings, 0))

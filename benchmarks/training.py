@@ -25,8 +25,8 @@ from cntkpy.cntk_config import parse
 from cntkpy.networks.builders.build import build_network
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDefs, create_reader
+from cntkpy.trainers.fronts.config.training import TrainingLoop
 from cntkpy.trainers.log.reporting import Reporting
-from cntkpy.trainers.loop.sgd import TrainingLoop
 from cntkpy.trainers.parameters.sgd import SGDParameters
 from cntkpy.training import Trainer, TrainingSession, input_variable, layers, learners, ops, schedules
 

@@ -21,23 +21,23 @@ from cntkpy.networks.builders.python.functions.variables import (
     sequence_input,
 )
 from cntkpy.networks.builders.python.operations import ops
-from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.session import learners, schedules
-from cntkpy.trainers.session.functions import EpochSummary, SessionBackend, TrainingSummary
-from cntkpy.trainers.session.learners import BlockMomentumOptions, block_momentum, data_parallel
-from cntkpy.trainers.session.progress import ProgressPrinter, ProgressWriter
-from cntkpy.trainers.session.session import (
+from cntkpy.trainers.fronts.cntk2 import learners, schedules
+from cntkpy.trainers.fronts.cntk2.functions import EpochSummary, SessionBackend, TrainingSummary
+from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, block_momentum, data_parallel
+from cntkpy.trainers.fronts.cntk2.progress import ProgressPrinter, ProgressWriter
+from cntkpy.trainers.fronts.cntk2.session import (
     CheckpointConfig,
     CrossValidationConfig,
     DataUnit,
     TestConfig,
     TrainingSession,
 )
-from cntkpy.trainers.session.tensorboard import TensorBoardProgressWriter
-from cntkpy.trainers.session.tester import Tester
-from cntkpy.trainers.session.trainer import Trainer
-from cntkpy.trainers.session.values import evaluate
-from cntkpy.trainers.session.workers import Communicator
+from cntkpy.trainers.fronts.cntk2.tensorboard import TensorBoardProgressWriter
+from cntkpy.trainers.fronts.cntk2.tester import Tester
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
+from cntkpy.trainers.fronts.cntk2.values import evaluate
+from cntkpy.trainers.fronts.cntk2.workers import Communicator
+from cntkpy.trainers.log.totals import Totals
 
 __all__ = [
     "AttentionModel",

@@ -162,7 +162,7 @@ def test_the_command_line_starts_without_numpy_rich_and_lark() -> None:
 
 def test_training_on_dense_data_imports_neither_scipy_nor_numba() -> None:
     names = (
-        "trainers.loop.sgd",
+        "trainers.fronts.config.training",
         "trainers.step.axes",
         "trainers.evaluation.write",
         "readers.formats.text.deserializer",

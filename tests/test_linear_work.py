@@ -62,6 +62,7 @@ NUMBERS = ("0", "1", "00.", "1e", "-")
 QUICK = [
     Repeated("config", SGD, "0", "x ] ]\n"),
     Repeated("config", TOP, "["),
+    Repeated("config", TOP + "reader = [ readerType = CNTKTextFormatReader ; file = f", "/f", " ] ]\n", 3_000),
     Repeated("config", "", "modelPath", "\n", 3_000),
     Repeated("ndl", "x = ", "0", "x\n"),
     Repeated("brainscript", BRAINSCRIPT + "q = ", "0", "x\n"),

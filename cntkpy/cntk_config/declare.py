@@ -145,7 +145,7 @@ class Parameter(Generic[T]):
     `default` is config text, read like a value of the file; None means that an absent parameter gives None. Without
     `default` the parameter is required. `own=True` does not search outside the section. `aliases` are older names.
     `ignored` says why a parameter that CNTK has changes nothing here: it is accepted, and reported as without effect.
-    `minimum` and `maximum` bound a number, or each number of a list; the type has bounds of its own.
+    `minimum` bounds a number, or each number of a list, from below; the type has bounds of its own.
     """
 
     @overload
@@ -160,7 +160,6 @@ class Parameter(Generic[T]):
         help: str = ...,
         ignored: str = ...,
         minimum: float | None = ...,
-        maximum: float | None = ...,
     ) -> None: ...
     @overload
     def __init__(
@@ -174,7 +173,6 @@ class Parameter(Generic[T]):
         help: str = ...,
         ignored: str = ...,
         minimum: float | None = ...,
-        maximum: float | None = ...,
     ) -> None: ...
     def __init__(
         self,
@@ -187,7 +185,6 @@ class Parameter(Generic[T]):
         help: str = "",
         ignored: str = "",
         minimum: float | None = None,
-        maximum: float | None = None,
     ) -> None:
         self.name = name
         self.type: Type[Any] = type
@@ -197,7 +194,7 @@ class Parameter(Generic[T]):
         self.ignored = ignored
         self.help = help or (f"Ignored: {ignored}" if ignored else "")
         self.minimum = type.minimum if minimum is None else minimum
-        self.maximum = type.maximum if maximum is None else maximum
+        self.maximum = type.maximum
         self.attribute = ""
         """The name of the field in Python."""
         self._owner: type | None = None

@@ -1,4 +1,4 @@
-"""What users name - an action, a reader, a node - is declared once, as an `Entry`, in the file that implements it.
+"""Declarations of names for users - an action, a reader, a node -, each an `Entry` in the file that implements it.
 
     ENTRY = Entry(
         "reader",
@@ -41,7 +41,7 @@ Kind = Literal[
     "update rule",
     "section",
 ]
-"""What can be named. A `section` belongs to another entry: `SGD`, the streams of a reader."""
+"""Kinds of entries. A `section` belongs to another entry: `SGD`, the streams of a reader."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,21 @@ class Entry:
     aliases: tuple[str, ...] = ()
     """Further names that are accepted and not listed."""
     help: str = ""
-    """What it is, in one line; without it, the docstring of the class of parameters."""
+    """Description in one line; without it, the docstring of the class of parameters."""
     parameters: str = ""
     """The class that declares the parameters, as `"module:Class"`; empty: it declares none."""
     factory: str = ""
-    """What makes or runs it, as `"module:name"`; empty: nothing does, see `unsupported`."""
+    """Function or class that makes or runs it, as `"module:name"`; empty: nothing does, see `unsupported`."""
     check: str = ""
-    """What checks its section before a run, as `"module:name"`; of a builder, see `networks.builders.check`."""
+    """Function that checks its section before a run, as `"module:name"`; see `networks.builders.check` for builders."""
     sections: tuple[str, ...] = ()
     """The parameters whose value is its section: `reader`, `cvReader`. Empty: as for all of its kind."""
     within: tuple[str, ...] = ()
     """The entries inside whose sections it stands; empty: wherever a parameter of `sections` is declared."""
     open: bool = False
-    """Whether its section has parameters that are not declared, as the arguments of a user's class."""
+    """True if its section has parameters that are not declared, as the arguments of a user's class."""
     traits: frozenset[str] = frozenset()
-    """What others have to know of it without importing it, in words that its kind defines."""
+    """Properties that others know without importing it, in words that its kind defines."""
     example: str = ""
     """A piece of configuration."""
     unsupported: str = ""
@@ -82,11 +82,11 @@ class Entry:
     @functools.cached_property
     def spellings(self) -> frozenset[str]:
         """All its names, in lower case."""
-        return frozenset(one.lower() for one in (*self.names, *self.aliases))
+        return frozenset(name.lower() for name in (*self.names, *self.aliases))
 
     @property
     def meaning(self) -> str:
-        """What it is, in one line."""
+        """Description in one line."""
         declared = None if self.help else self.declared()
         return self.help or " ".join(((declared and declared.__doc__) or "").split())
 
@@ -95,7 +95,7 @@ class Entry:
         return load_object(self.parameters) if self.parameters else None
 
     def load(self) -> Any:
-        """What makes or runs it, imported now."""
+        """Import and return the function or class that makes or runs it."""
         return load_object(self.factory)
 
     def load_check(self) -> Any:
@@ -114,15 +114,15 @@ def collect(package: str, *, folders: bool = False) -> tuple[Entry, ...]:
     Returns:
         Each entry once.
     """
-    found: dict[int, Entry] = {}
+    entries: dict[int, Entry] = {}
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
         if folders and not module.ispkg:
             continue
         for value in vars(importlib.import_module(module.name)).values():
             for entry in cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,)):
                 if isinstance(entry, Entry):
-                    found[id(entry)] = entry
-    return tuple(found.values())
+                    entries[id(entry)] = entry
+    return tuple(entries.values())
 
 
 def find_entry(name: str, entries: Iterable[Entry], *, ignore_case: bool = True) -> Entry | None:

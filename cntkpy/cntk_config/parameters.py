@@ -368,7 +368,7 @@ class _Tree:
         self.warnings: list[Diagnostic] = []
         self.generation = 0
         """Counts the changes after loading; substituted texts are kept until the next one."""
-        self.given = 0
+        self.assignments = 0
         """Counts the texts that were given to entries."""
         self._known: set[tuple[str, str]] = set()
 
@@ -429,8 +429,8 @@ class _Entries:
 
     def assign(self, new: Definition) -> None:
         """Add an entry, or give an entry of the same name another value."""
-        self.tree.given += 1
-        new.order = self.tree.given
+        self.tree.assignments += 1
+        new.order = self.tree.assignments
         if new.is_removal:
             self.by_name.pop(_key(new.name), None)
             self.removed[_key(new.name)] = new

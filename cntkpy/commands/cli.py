@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -131,26 +132,19 @@ def show_command(
 @click.option(
     "--records", type=click.IntRange(min=1), default=100, show_default=True, help="Records that --data reads."
 )
-@click.option("--import-modules", is_flag=True, help="Import the modules that readers name, for their parameters.")
+@click.option("--import-modules", "modules", is_flag=True, help="Import the modules that readers name.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
 def check_command(
     words: tuple[str, ...],
     quiet: bool,
     form: str,
-    select: str,
-    ignore: str,
-    strict: bool,
-    data: bool,
-    records: int,
-    import_modules: bool,
-    open_: bool,
+    **options: Any,
 ) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from cntkpy.commands.checks.check import CheckOptions, check
 
-    options = CheckOptions(select, ignore, strict, data, records, import_modules, open_)
-    return check(list(words), quiet, form, options)
+    return check(list(words), quiet, form, CheckOptions(**options))
 
 
 @cntkpy.command("explain", help=help_texts.EXPLAIN, short_help="Explain one value of a configuration.")
@@ -276,17 +270,11 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 def export_command(
     model: str,
     out: str,
-    outputs: tuple[str, ...],
-    softmax: tuple[str, ...],
-    opset: int,
-    double: bool,
-    indices: tuple[str, ...],
-    lengths: bool,
-    batch_first: bool,
     mean: tuple[str, ...],
     to: str | None,
     command: str,
     check: bool | None,
+    **settings: Any,
 ) -> int:
     """Write a model for other programs."""
     if to is not None:
@@ -296,8 +284,7 @@ def export_command(
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 
-    settings = Settings(outputs, softmax, opset, double, batch_first, indices, lengths)
-    return export_file(Asked(model, out, settings, mean, check))
+    return export_file(Asked(model, out, Settings(**settings), mean, check))
 
 
 cntkpy.add_command(preview_command)

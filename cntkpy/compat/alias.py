@@ -16,8 +16,8 @@ TARGETS = {"cntk": "cntkpy.compat.cntk", "_cntk_py": "cntkpy.compat.cntk.cntk_py
 
 def target_of(name: str) -> str | None:
     """The module that a name of CNTK stands for; None for names that are not CNTK's."""
-    top, dot, rest = name.partition(".")
-    return f"{TARGETS[top]}{dot}{rest}" if top in TARGETS else None
+    top, dot, path = name.partition(".")
+    return f"{TARGETS[top]}{dot}{path}" if top in TARGETS else None
 
 
 class _Same(Loader):
@@ -39,9 +39,9 @@ class _Same(Loader):
         """
         module = importlib.import_module(self._target)
         self._spec = module.__spec__
-        for name, one in list(sys.modules.items()):  # else an import sets the attribute of the package to the module
+        for name, loaded in list(sys.modules.items()):  # else an import sets the attribute of the package to the module
             if name.startswith("cntkpy.compat.cntk."):
-                sys.modules.setdefault(f"cntk{name.removeprefix('cntkpy.compat.cntk')}", one)
+                sys.modules.setdefault(f"cntk{name.removeprefix('cntkpy.compat.cntk')}", loaded)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -56,8 +56,8 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module of CNTK; None for all others."""
-        own = target_of(fullname)
-        return None if own is None else ModuleSpec(fullname, _Same(own), is_package=True)
+        target_name = target_of(fullname)
+        return None if target_name is None else ModuleSpec(fullname, _Same(target_name), is_package=True)
 
 
 def install() -> None:
@@ -68,14 +68,14 @@ def install() -> None:
     Raises:
         ImportError: Another package `cntk` was imported before.
     """
-    before = sys.modules.get("cntk")
-    own = sys.modules.get(TARGETS["cntk"])
-    if before is not None and before is not own and not _is_ours(before.__spec__):
+    previous = sys.modules.get("cntk")
+    ours = sys.modules.get(TARGETS["cntk"])
+    if previous is not None and previous is not ours and not _is_ours(previous.__spec__):
         raise ImportError(
-            f"the package cntk of {_place(before.__spec__)} is imported already: call cntkpy.compat.install() before "
+            f"the package cntk of {_place(previous.__spec__)} is imported already: call cntkpy.compat.install() before "
             "the first `import cntk`, or run the program with `python -m cntkpy.compat PROGRAM`"
         )
-    if any(isinstance(one, _Finder) for one in sys.meta_path):
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     real = PathFinder.find_spec("cntk")
     if real is not None and not _is_ours(real):
@@ -88,7 +88,7 @@ def install() -> None:
 
 
 def _is_ours(spec: ModuleSpec | None) -> bool:
-    """Whether it is the package of the distribution cntkpy-cntk2, which calls `install` itself."""
+    """Return whether it is the package of the distribution cntkpy-cntk2, which calls `install` itself."""
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     return any(PathFinder.find_spec("_made_by_cntkpy", [folder]) is not None for folder in folders)
 

@@ -61,7 +61,7 @@ def _cache_file(folder: Path | None, name: str, options: str) -> Path | None:
 
 
 def _sum_file(file: Path) -> Path:
-    """Where the checksum of the parsing tables stands."""
+    """Return the file with the checksum of the parsing tables."""
     return file.with_name(f"sum-of-{file.name}")
 
 
@@ -71,13 +71,13 @@ def _checksum(file: Path) -> str:
 
 
 def _is_whole(file: Path) -> bool:
-    """Whether parsing tables are there with the checksum that belongs to them; else they are removed."""
+    """Return True if parsing tables are there with the checksum that belongs to them; remove them otherwise."""
     try:
         if _sum_file(file).read_text(encoding="utf-8") == _checksum(file):
             return True
     except (OSError, ValueError):
         pass
-    for one in (_sum_file(file), file):
+    for part in (_sum_file(file), file):
         with suppress(OSError):
-            one.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
     return False

@@ -1,5 +1,7 @@
 """Declared parameters: conversion, defaults, errors, checks."""
 
+from dataclasses import replace
+
 import pytest
 
 from cntkpy.cntk_config import ConfigError, PerEpoch, parse
@@ -134,7 +136,7 @@ def test_section_of_imports_on_use():
 
 class Bounded(Declared):
     rank = Parameter("rank", INTEGER, default="8", minimum=1, help="A rank.")
-    rates = Parameter("rates", per_epoch(REAL), default="1", minimum=0, maximum=1, help="Rates.")
+    rates = Parameter("rates", replace(per_epoch(REAL), maximum=1), default="1", minimum=0, help="Rates.")
     old = Parameter("old", TEXT, default="", ignored="nothing needs it")
 
 

@@ -464,7 +464,7 @@ def test_data_of_a_source_and_values_have_free_axes(tmp_path: Path) -> None:
 
 
 def test_more_sizes_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cntkpy.trainers.session.sized.MAX_SIZES", 2)
+    monkeypatch.setattr("cntkpy.trainers.fronts.cntk2.sized.MAX_SIZES", 2)
     free, fixed = Summed(), Summed(4)
     for sequences, targets in minibatches(9):
         free.trainer.test_minibatch(free.data(LONGER, np.ones((2, 3))))
@@ -474,7 +474,7 @@ def test_more_sizes_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_several_workers_do_not_train_several_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cntkpy.trainers.session.workers import Workers
+    from cntkpy.trainers.fronts.cntk2.workers import Workers
 
     monkeypatch.setattr(Workers, "size", 2)
     with pytest.raises(UserError, match="several workers train one network"):

@@ -12,7 +12,7 @@ from cntkpy.compat.cntk.layers.typing import Sequence, Tensor
 from cntkpy.compat.cntk.train.distributed import Communicator, data_parallel_distributed_learner
 from cntkpy.compat.cntk.train.training_session import CheckpointConfig, CrossValidationConfig, training_session
 from cntkpy.readers.errors import ArgumentError
-from cntkpy.trainers.session.workers import Workers
+from cntkpy.trainers.fronts.cntk2.workers import Workers
 
 random = np.random.RandomState(0)
 X = random.randn(60, 4).astype(np.float32)

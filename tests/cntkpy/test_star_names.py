@@ -3,6 +3,7 @@
 import importlib
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,16 @@ def test_modules_of_the_betas_warn(module: str, name: str) -> None:
         found = importlib.import_module(f"cntkpy.compat.cntk.{module}")
     assert hasattr(found, name)
     assert any("betas of CNTK 2.0" in str(one.message) for one in seen)
+
+
+def test_text_format_of_the_betas(tmp_path: Path) -> None:
+    """W15: `from cntk import text_format_minibatch_source`; the values of an epoch, and the alias in the file."""
+    path = tmp_path / "d.ctf"
+    path.write_text("|a 1 2 |y 1:1\n|a 3 4 |y 0:1\n")
+    streams = [C.StreamConfiguration("x", 2, stream_alias="a"), C.StreamConfiguration("y", 2, is_sparse=True)]
+    with pytest.warns(DeprecationWarning, match="betas of CNTK 2.0"):
+        source = C.text_format_minibatch_source(str(path), streams, epoch_size=2, randomize=False)
+    minibatch = source.next_minibatch(10)
+    assert minibatch[source.streams.x].asarray().tolist() == [[[1, 2]], [[3, 4]]]
+    assert minibatch[source.streams.y].asarray().tolist() == [[[0, 1]], [[1, 0]]]
+    assert not source.next_minibatch(10)

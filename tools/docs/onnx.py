@@ -7,7 +7,7 @@ import re
 
 from cntkpy.networks import nodes
 from cntkpy.networks.onnx.reading import constants, load
-from cntkpy.networks.onnx.writing.table import REFUSED, RULES
+from cntkpy.networks.onnx.table import REFUSED, RULES
 
 MARKED = re.compile(r"(<!-- onnx: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -131,7 +131,7 @@ def network_seeds() -> list[bytes]:
 
 def partial_epoch(path: str) -> None:
     """The state inside an epoch."""
-    from cntkpy.trainers.loop.partial import load_partial
+    from cntkpy.trainers.fronts.config.partial import load_partial
 
     load_partial(path, {"rate": 0.5})
 

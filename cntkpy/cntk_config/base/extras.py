@@ -67,19 +67,21 @@ _OTHERS = {"jaxlib": "train", "safetensors": "train", "onnxruntime": "onnx", "ls
 """The extras of packages by which none is recognised."""
 
 
-def need(extra: str, what: str) -> None:
+def need(extra: str, purpose: str) -> None:
     """Refuse what needs an extra that is not installed.
 
     Args:
         extra: its name.
-        what: what needs it, as the subject of a sentence.
+        purpose: what needs it, as the subject of a sentence.
 
     Raises:
         UserError: a package is missing.
     """
     package = missing(extra)
     if package is not None:
-        raise UserError("MissingPackage", f"{what} needs {package}, which is not installed", hint=how_to_install(extra))
+        raise UserError(
+            "MissingPackage", f"{purpose} needs {package}, which is not installed", hint=how_to_install(extra)
+        )
 
 
 def need_to_import(extra: str, module: str) -> None:

@@ -51,12 +51,12 @@ def split_names(text: str) -> list[str]:
 
     A query continues behind a plus sign, unless a URL or a name with an ending, such as `.cntk`, follows.
     """
-    first, *others = text.split("+")
+    first, *following = text.split("+")
     names = [first]
-    for part in others:
-        rest = names[-1].partition("://")[2]
-        in_password = "@" in part and "@" not in rest and _PASSWORD.match(rest)
-        in_query = "?" in rest and not is_url(part) and not _ENDING.search(part)
+    for part in following:
+        path = names[-1].partition("://")[2]
+        in_password = "@" in part and "@" not in path and _PASSWORD.match(path)
+        in_query = "?" in path and not is_url(part) and not _ENDING.search(part)
         if in_password or in_query:
             names[-1] += f"+{part}"
         else:

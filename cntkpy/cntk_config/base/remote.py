@@ -79,8 +79,8 @@ T = TypeVar("T")
 class RemoteError(OSError):
     """An object cannot be read or written; `strerror` says why, `filename` is the URL without its secrets."""
 
-    def __init__(self, what: str, url: str, hint: str) -> None:
-        super().__init__(errno.ECONNABORTED, what, public_name(url))
+    def __init__(self, problem: str, url: str, hint: str) -> None:
+        super().__init__(errno.ECONNABORTED, problem, public_name(url))
         self.hint = hint
 
 
@@ -192,8 +192,8 @@ class RemoteObject:
         settings = repr(sorted(getattr(self._system, "storage_options", {}).items(), key=str))
         return json.dumps([*urls, settings, tag, changed, self.size])
 
-    def _tried(self, ask: Callable[[], T], what: str) -> T:
-        return _tried(ask, self.url, self._name, what)
+    def _tried(self, ask: Callable[[], T], activity: str) -> T:
+        return _tried(ask, self.url, self._name, activity)
 
 
 def upload(path: str, url: str) -> None:
@@ -290,7 +290,7 @@ def _protocol(system: Any) -> set[str]:
     return {protocol} if isinstance(protocol, str) else set(protocol)
 
 
-def _tried(ask: Callable[[], T], url: str, name: str, what: str) -> T:
+def _tried(ask: Callable[[], T], url: str, name: str, activity: str) -> T:
     """The result of a request, which is made again after failures that may pass."""
     for wait in (*RETRY_SECONDS, None):
         try:
@@ -305,10 +305,10 @@ def _tried(ask: Callable[[], T], url: str, name: str, what: str) -> T:
                 times = "" if wait is not None else f", {len(RETRY_SECONDS) + 1} times"
                 hint = "check the URL" if isinstance(error, LASTING) else "check the network and the server"
                 hint = "make room on the disk of the caches and temporary files" if is_full else hint
-                place = f"byte {what.rpartition(' ')[2]}: " if " at byte " in what else ""
+                place = f"byte {activity.rpartition(' ')[2]}: " if " at byte " in activity else ""
                 kind = RemoteMissing if isinstance(error, FileNotFoundError) else RemoteError
                 raise kind(f"{place}{reason}{times}", url, hint) from None
-            log.warning("WARNING: %s %s: %s; trying again in %g s", public_name(url), what, reason, wait)
+            log.warning("WARNING: %s %s: %s; trying again in %g s", public_name(url), activity, reason, wait)
             time.sleep(wait)
     raise AssertionError("the last attempt returns or raises")
 

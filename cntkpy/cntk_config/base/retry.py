@@ -19,12 +19,12 @@ RETRY_SECONDS = (0.1, 0.3, 1.0, 3.0)
 _T = TypeVar("_T")
 
 
-def with_retries(read: Callable[[], _T], what: str) -> _T:
+def with_retries(read: Callable[[], _T], activity: str) -> _T:
     """The result of `read`, which is called again, after a warning and a wait, if it fails with a transient error.
 
     Args:
         read: reads, from the start, whenever it is called.
-        what: what failed, for the warning.
+        activity: what failed, for the warning.
 
     Raises:
         OSError: an error that is not transient, or that of the last attempt, whose `strerror` has their number.
@@ -35,7 +35,7 @@ def with_retries(read: Callable[[], _T], what: str) -> _T:
         except OSError as error:
             if not _is_transient(error):
                 raise
-            log.warning("WARNING: %s: %s; trying again in %g s", what, error.strerror or error, wait)
+            log.warning("WARNING: %s: %s; trying again in %g s", activity, error.strerror or error, wait)
             time.sleep(wait)
     try:
         return read()

@@ -311,25 +311,25 @@ def empty(file: TextIO) -> None:
         file.truncate(0)
 
 
-def _check(found: os.stat_result, file: Path) -> None:
+def _check(status: os.stat_result, file: Path) -> None:
     """Check that a file may be written in place.
 
     Raises:
         NotOurFile: it may not.
     """
-    mode = found.st_mode
+    mode = status.st_mode
     if stat.S_ISLNK(mode):
         raise NotOurFile(errno.ELOOP, "it is a link", str(file))
     if not stat.S_ISREG(mode):
         reason = "a folder" if stat.S_ISDIR(mode) else kind_of(mode)
         raise NotOurFile(errno.EINVAL, f"it is {reason}, not a regular file", str(file))
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         raise NotOurFile(errno.EMLINK, "the file has a second name (a hard link)", str(file))
-    if not _is_trusted(found, file.parent):
+    if not _is_trusted(status, file.parent):
         raise NotOurFile(errno.EPERM, "the file belongs to another user", str(file))
 
 
-def _is_trusted(found: os.stat_result, folder: Path) -> bool:
+def _is_trusted(status: os.stat_result, folder: Path) -> bool:
     """Return whether something in a folder belongs to this user, to the owner of the folder, or to the system."""
     own_number = users.own_number()
-    return own_number is None or found.st_uid in (own_number, 0, users.NOBODY) or found.st_uid == folder.stat().st_uid
+    return own_number is None or status.st_uid in (own_number, 0, users.NOBODY) or status.st_uid == folder.stat().st_uid

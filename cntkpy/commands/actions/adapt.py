@@ -13,7 +13,7 @@ from cntkpy.commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import ValidatedNetwork
-    from cntkpy.trainers.loop.adaptation import MixedTargets
+    from cntkpy.trainers.fronts.config.adaptation import MixedTargets
 
 
 ENTRY = Entry(
@@ -74,7 +74,7 @@ def _targets(p: AdaptParameters, network: "ValidatedNetwork", context: RunContex
     if not p.reference_node:
         hint = "name the softmax of the original model, for instance refNodeName = PosteriorProb"
         raise p.error("refNodeName", "adaptationRegType=KL needs refNodeName", hint, kind="MissingParameter")
-    from cntkpy.trainers.loop.adaptation import mixed_targets
+    from cntkpy.trainers.fronts.config.adaptation import mixed_targets
 
     reference = load(str(p.original), context)
     try:

@@ -143,19 +143,23 @@ def load(path: str, context: RunContext) -> "ValidatedNetwork":
 
 
 def reader_for(
-    section: ConfigParameters, name: str, context: RunContext, stop: Callable[[], bool] | None = None, **given: str
+    section: ConfigParameters,
+    name: str,
+    context: RunContext,
+    stop: Callable[[], bool] | None = None,
+    **extra_values: str,
 ) -> "MinibatchReader":
     """A reader made from a sub-section; a run that a signal can stop does not wait for it forever.
 
     Args:
         section, name: the command section and the name of the sub-section.
         stop: whether the run should stop and may do so while it reads; `context.stop` by default.
-        given: parameters that the action sets in the reader's section, whatever is there.
+        extra_values: parameters that the action sets in the reader's section, whatever is there.
     """
     from cntkpy.readers.registry import create_reader
 
     reader = section.section(name)
-    for key, value in given.items():
+    for key, value in extra_values.items():
         reader.insert(key, value)
     stop = stop or context.stop
     if stop is None:

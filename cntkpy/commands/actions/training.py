@@ -22,7 +22,7 @@ from cntkpy.readers.registry import varying_slots
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.readers.contracts import MinibatchReader
-    from cntkpy.trainers.loop.adaptation import MixedTargets
+    from cntkpy.trainers.fronts.config.adaptation import MixedTargets
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -67,7 +67,7 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
     That nothing is left to do is logged.
     """
     from cntkpy.trainers.checkpoints.checkpoint import continue_final, find_start, remove_stale_partials
-    from cntkpy.trainers.loop.tidy import remove_left
+    from cntkpy.trainers.fronts.config.tidy import remove_left
     from cntkpy.trainers.schedules.checks import check_parameters
 
     sgd = p.sgd
@@ -136,9 +136,9 @@ _ANEW = "makeMode=false trains again from the first epoch with what the configur
 _ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains again; another modelPath keeps this model, too"
 
 
-def other_recipe(found: Diagnostic) -> ConfigError:
+def other_recipe(diagnostic: Diagnostic) -> ConfigError:
     """Return what is another setting now, as an error."""
-    return ConfigError(found.kind, found.message, found.span, found.hint or _ANEW)
+    return ConfigError(diagnostic.kind, diagnostic.message, diagnostic.span, diagnostic.hint or _ANEW)
 
 
 def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: str, done: int) -> list[Diagnostic]:
@@ -222,11 +222,11 @@ def run_training(
         start: see `finished_epochs`.
         device: see `cntkpy.trainers.log.reporting.Reporting`.
         own_trace_level: whether readers may have a `traceLevel` of their own; the command's is theirs otherwise.
-        targets: see `cntkpy.trainers.loop.sgd.TrainingLoop`.
+        targets: see `cntkpy.trainers.fronts.config.training.TrainingLoop`.
     """
+    from cntkpy.trainers.fronts.config.rates import ParallelSequences
+    from cntkpy.trainers.fronts.config.training import TrainingLoop
     from cntkpy.trainers.log.reporting import Reporting
-    from cntkpy.trainers.loop.rates import ParallelSequences
-    from cntkpy.trainers.loop.sgd import TrainingLoop
     from cntkpy.trainers.parallel.plan import parallel_plan
     from cntkpy.trainers.parallel.training import ParallelTraining
 

@@ -219,27 +219,30 @@ def _inside(use: Use) -> list[Use]:
     return uses + [_filled(use) for use in named.values()]
 
 
-def _given(section: ConfigParameters, one: Parameter[Any]) -> list[Use]:
+def _given(section: ConfigParameters, parameter: Parameter[Any]) -> list[Use]:
     """The section that a parameter names, if it is given."""
-    name = one.find(section)
+    name = parameter.find(section)
     if name is None:
         return []
     try:
-        if one.name.lower() == RootParameters.parallel.name.lower() and (one.value(section) or "[")[0] not in "[({":
+        if (
+            parameter.name.lower() == RootParameters.parallel.name.lower()
+            and (parameter.value(section) or "[")[0] not in "[({"
+        ):
             return []  # `parallelTrain = true` of the top level is found as the section ParallelTrain
-        if one.name in DESERIALIZER.sections:
+        if parameter.name in DESERIALIZER.sections:
             return [deserializer_use(inside) for inside in section.sections(name)]
         inside = section.section(name)
-        if one.name in READER.sections:
-            return [reader_use(inside, one.name)]
-        if one.name in WRITER.sections:
+        if parameter.name in READER.sections:
+            return [reader_use(inside, parameter.name)]
+        if parameter.name in WRITER.sections:
             return [writer_use(inside)]
-        if one.type.each:
-            return [_streams(inside, one.name, one.type)]
-        builder = catalogue.find_entry(one.name, collect("cntkpy.networks.builders", folders=True))
-        find = builder.declared if builder is not None else one.type.declared
+        if parameter.type.each:
+            return [_streams(inside, parameter.name, parameter.type)]
+        builder = catalogue.find_entry(parameter.name, collect("cntkpy.networks.builders", folders=True))
+        find = builder.declared if builder is not None else parameter.type.declared
         declared = find() if find is not None else None
-        return [_filled(Use(inside, one.name, (declared,) if declared else (), open=declared is None))]
+        return [_filled(Use(inside, parameter.name, (declared,) if declared else (), open=declared is None))]
     except ConfigError:
         return []
 

@@ -109,15 +109,15 @@ class Settings:
             number = numbers[name] = numbers.get(name, 0) + 1
             self._section(part, f"{path}/{name}" + (f"[{number}]" if number > 1 else ""))
 
-    def _add(self, use: Use, path: str, one: Parameter[Any]) -> None:
-        if one.ignored or one.name.lower() in NOT_COMPARED:
+    def _add(self, use: Use, path: str, parameter: Parameter[Any]) -> None:
+        if parameter.ignored or parameter.name.lower() in NOT_COMPARED:
             return
         try:
-            value = one.value(use.section)
+            value = parameter.value(use.section)
         except ConfigError:
             return
         if value is not None:
-            self._set(path + one.name, Setting.of(str(value), value, use))
+            self._set(path + parameter.name, Setting.of(str(value), value, use))
 
     def _set(self, path: str, setting: Setting) -> None:
         if path.rpartition("/")[2].lower() not in NOT_COMPARED:
@@ -157,10 +157,10 @@ def _removed_by_word(use: Use, path: str) -> bool:
     return entry.is_default and entry.span.in_word
 
 
-def _moved(one: Parameter[Any] | None, before: str | None, now: str | None) -> bool:
+def _moved(parameter: Parameter[Any] | None, old: str | None, now: str | None) -> bool:
     """Return whether a file has its name, but another folder: the same data may have been moved."""
-    is_path = one is not None and one.type.name.startswith("path") and before and now
-    return bool(is_path) and Path(before or "").name == Path(now or "").name
+    is_path = parameter is not None and parameter.type.name.startswith("path") and old and now
+    return bool(is_path) and Path(old or "").name == Path(now or "").name
 
 
 def _is_section(use: Use, name: str) -> bool:
@@ -185,18 +185,18 @@ def _description(section: ConfigParameters, builder: str) -> str:
     return "\n".join(document.text for document in (*program.macros, *program.scripts))
 
 
-def _same(one: Parameter[Any] | None, use: Use | None, before: str | None, now: str | None) -> bool:
+def _same(parameter: Parameter[Any] | None, use: Use | None, old: str | None, now: str | None) -> bool:
     """Return whether two texts have the same meaning; a missing one is the default."""
-    if one is None or use is None:
+    if parameter is None or use is None:
         return False
     values: list[Any] = []
-    for text in (before, now):
+    for text in (old, now):
         if text is None:
-            if one.required or one.default is None:
+            if parameter.required or parameter.default is None:
                 return False
-            text = one.default
+            text = parameter.default
         try:
-            values.append(one.type.convert(ConfigValue(text, path=one.name, scope=use.section)))
+            values.append(parameter.type.convert(ConfigValue(text, path=parameter.name, scope=use.section)))
         except ConfigError:
             return False
     first, second = values
@@ -206,9 +206,9 @@ def _same(one: Parameter[Any] | None, use: Use | None, before: str | None, now: 
     return bool(first == second)
 
 
-def _told(text: str | None, one: Parameter[Any] | None) -> str:
+def _told(text: str | None, parameter: Parameter[Any] | None) -> str:
     if text is not None:
         return shorten(text, 60) or '""'
-    if one is None or one.required or not one.default:
+    if parameter is None or parameter.required or not parameter.default:
         return "(not given)"
-    return f"({one.default})"
+    return f"({parameter.default})"

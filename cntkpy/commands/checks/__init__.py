@@ -1,1 +1,1 @@
-"""What is wrong with a configuration, found without running anything."""
+"""Find problems of a configuration without running anything."""

@@ -84,11 +84,11 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         raise click.UsageError(f"In {folders} there is no configuration.")
     configurations = sort_words(expanded).configurations
     several = list(_all_findings(configurations, options))
-    results = [(line, found) for line, (found, _) in zip(configurations, several, strict=True)]
+    results = [(line, result) for line, (result, _) in zip(configurations, several, strict=True)]
     is_cut = any(names for _, names in several)
     colours = has_colours(sys.stdout)
     sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
-    severities = {finding.severity for _, found in results for finding in found}
+    severities = {finding.severity for _, result in results for finding in result}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
 

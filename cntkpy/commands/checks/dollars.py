@@ -20,7 +20,7 @@ HALF = re.compile(r"\$([{(])?(?P<before>[A-Za-z_]\w*)(?(1)[})])|(?<![\w$])(?P<be
 PATTERN = re.compile(r"regex[ \t]*=[^;\n]*", re.IGNORECASE)
 """A parameter that is a regular expression, in which a `$` is the end."""
 MEANT = ("CK020", "CK051", "CK052")
-"""What is wrong where the name of a variable is in place of its text."""
+"""Kinds of errors that appear where the name of a variable is in place of its text."""
 _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"[^\\/:|]+")
 
@@ -37,22 +37,22 @@ def dollar_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     read = {name.lower() for use in top.walk() for name in use.names()} - variables
     meant = {name for name in plain if name.lower() not in read}
     for use in top.walk() if meant else ():
-        for one in use.parameters():
-            if one.type.name.startswith("path"):
+        for parameter in use.parameters():
+            if parameter.type.name.startswith("path"):
                 try:
-                    value = one.value(use.section)
+                    value = parameter.value(use.section)
                 except ConfigError:
                     continue
                 if value:
                     yield from _named_parts(value, meant)
 
 
-def with_variables(found: Iterable[Diagnostic], top: Use) -> Iterator[Diagnostic]:
+def with_variables(diagnostics: Iterable[Diagnostic], top: Use) -> Iterator[Diagnostic]:
     """Report the same, with the advice to write `$name$` where the name of a variable is wrong."""
     names = {name.lower() for name in _plain_names(top)}
-    for one in found:
-        name = _name_at(one) if one.rule.code in MEANT else ""
-        yield replace(one, hint=f"did you mean ${name}$?") if name.lower() in names else one
+    for diagnostic in diagnostics:
+        name = _name_at(diagnostic) if diagnostic.rule.code in MEANT else ""
+        yield replace(diagnostic, hint=f"did you mean ${name}$?") if name.lower() in names else diagnostic
 
 
 def _plain_names(top: Use) -> Iterator[str]:
@@ -65,27 +65,27 @@ def _plain_names(top: Use) -> Iterator[str]:
 
 
 def _halves(part: Fragment, names: set[str]) -> Iterator[Diagnostic]:
-    text = VARIABLE.sub(lambda found: " " * len(found[0]), part.string)
-    patterns = [one.span() for one in PATTERN.finditer(text)]
-    for found in HALF.finditer(text):
-        name, before = found["before"] or found["behind"], bisect(patterns, (found.start(),)) - 1
-        in_pattern = before >= 0 and found.start() <= patterns[before][1]
-        if name.lower() in names and not (found["behind"] and in_pattern):
-            message = f"'{found[0]}' is ordinary text, no variable: it has one $"
-            span = part.text.span(part.start + found.start(), len(found[0]))
+    text = VARIABLE.sub(lambda match: " " * len(match[0]), part.string)
+    patterns = [pattern.span() for pattern in PATTERN.finditer(text)]
+    for match in HALF.finditer(text):
+        name, index = match["before"] or match["behind"], bisect(patterns, (match.start(),)) - 1
+        in_pattern = index >= 0 and match.start() <= patterns[index][1]
+        if name.lower() in names and not (match["behind"] and in_pattern):
+            message = f"'{match[0]}' is ordinary text, no variable: it has one $"
+            span = part.text.span(part.start + match.start(), len(match[0]))
             yield Diagnostic("LostDollar", message, span, f"write ${name}$", severity="warning")
 
 
 def _named_parts(value: ConfigValue, meant: set[str]) -> Iterator[Diagnostic]:
-    for found in _PARTS.finditer(value):
-        if found[0] in meant and not exists(Path(value[: found.end()])):
-            message = f"{value.path}: '{found[0]}' is ordinary text, no variable"
-            span = value.locate(found.start(), len(found[0]))
-            yield Diagnostic("LostDollar", message, span, f"did you mean ${found[0]}$?", severity="warning")
+    for match in _PARTS.finditer(value):
+        if match[0] in meant and not exists(Path(value[: match.end()])):
+            message = f"{value.path}: '{match[0]}' is ordinary text, no variable"
+            span = value.locate(match.start(), len(match[0]))
+            yield Diagnostic("LostDollar", message, span, f"did you mean ${match[0]}$?", severity="warning")
             return
 
 
-def _name_at(one: Diagnostic) -> str:
+def _name_at(diagnostic: Diagnostic) -> str:
     """Return the name that a finding is about, if its message names it and it is at the place."""
-    found = one.span.match(_WORD) if one.span is not None else None
-    return found[0] if found is not None and f"'{found[0]}'" in one.message else ""
+    match = diagnostic.span.match(_WORD) if diagnostic.span is not None else None
+    return match[0] if match is not None and f"'{match[0]}'" in diagnostic.message else ""

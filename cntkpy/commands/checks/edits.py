@@ -37,8 +37,8 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
             editor.define_macros(document)
         documents = scripts(read_text_file(str(path), section), editor)
     except UserError as error:
-        found = error.diagnostic
-        yield Diagnostic(found.kind, found.message, found.span or path.span, found.hint)
+        diagnostic = error.diagnostic
+        yield Diagnostic(diagnostic.kind, diagnostic.message, diagnostic.span or path.span, diagnostic.hint)
         return
     wrong = False
     script: list[Statement] = []
@@ -50,7 +50,9 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
             yield error.diagnostic
             wrong = True
             continue
-        snippets = any(isinstance(one, Command) and "ndlsnippet" in one.name.text.lower() for one in statements)
+        snippets = any(
+            isinstance(command, Command) and "ndlsnippet" in command.name.text.lower() for command in statements
+        )
         for statement in statements:
             if snippets and not isinstance(statement, Command):
                 continue  # their files may have macros
@@ -70,20 +72,20 @@ def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
     from cntkpy.networks.mel.commands import find
     from cntkpy.networks.mel.parse import Command, Inline
 
-    kinds = [find(one.name.text) if isinstance(one, Command) else None for one in script]
+    kinds = [find(command.name.text) if isinstance(command, Command) else None for command in script]
     last = max((number for number, kind in enumerate(kinds) if kind is not None and kind.writes), default=None)
     if last is None:
         yield Diagnostic("NotSaved", "the script saves no model", place, "add SaveModel(m, file)")
         return
-    for one, kind in zip(script[last + 1 :], kinds[last + 1 :], strict=True):
-        if isinstance(one, Inline) or (kind is not None and kind.changes):
+    for command, kind in zip(script[last + 1 :], kinds[last + 1 :], strict=True):
+        if isinstance(command, Inline) or (kind is not None and kind.changes):
             message = "what the script does after its last SaveModel is lost"
-            yield Diagnostic("NotSaved", message, one.place.span, "save the model once more at the end")
+            yield Diagnostic("NotSaved", message, command.place.span, "save the model once more at the end")
             return
 
 
 def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) -> Iterator[Diagnostic]:
-    """What the models of a MEL script do not have: it is run with models that are there, and nothing is written."""
+    """Report nodes that the models of a MEL script lack: it is run with models that exist, and writes nothing."""
     from cntkpy.networks.files.model_file import as_reread
     from cntkpy.networks.mel.editor import Files
     from cntkpy.networks.mel.script import edit_file

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,6 @@ _INDEX = re.compile(r"[0-9]{1,18}")
 def file_problems(
     top: Use,
     data: bool = False,
-    axes: Callable[[], Mapping[str, str]] = dict[str, str],
     records: int = RECORDS,
     wrong: set[int] | None = None,
 ) -> Iterator[Diagnostic]:
@@ -85,7 +85,6 @@ def file_problems(
     Args:
         top: the configuration.
         data: look at the first lines of the data, too.
-        axes: gives the time axes of inputs by their names in lower case; others are on the default axis.
         records: lines of each file that are looked at.
         wrong: gets the `id` of each use in whose data there is an error.
     """
@@ -105,7 +104,7 @@ def file_problems(
                         continue
                 yield from found
         if data:
-            found = [*_data(use, axes, records), *table_problems(use), *shard_problems(use)]
+            found = [*_data(use, records), *table_problems(use), *shard_problems(use)]
             if wrong is not None and any(one.severity == "error" for one in found):
                 wrong.add(id(use))
             yield from found
@@ -359,7 +358,10 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
     path = Path(inside[1] if inside else str(value))
     if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
         return  # or it is not a name
-    folder = next((one for one in path.parents if exists(one)), None)
+    # From the top: a name of many parts that does not exist ends at its first part.
+    folder = None
+    for parent in takewhile(exists, reversed(path.parents)):
+        folder = parent
     what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
     hint = hint or f"the current directory is {Path.cwd()}"
@@ -400,17 +402,17 @@ class _Sequence:
     rows: int = 0
 
 
-def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> list[_Sequence]:
+def _sequences(lines: list[bytes], names: Iterable[str]) -> list[_Sequence]:
     """Return the sequences of the first lines of a file, without the last one if it may continue after them.
 
-    every: every line is a sequence.
+    names: of the streams, as the file has them.
     """
     found: list[_Sequence] = []
     last = b""
     for number, line in enumerate(filter(None, lines), 1):
         before, *samples = line.split(b"|")
         key = before.strip()
-        if every or (key and key != last):
+        if key and key != last:
             last = key
             found.append(_Sequence(number, key, dict.fromkeys(names, 0)))
         told = ((one.split() or [b""])[0].decode("utf-8", "replace") for one in samples if one[:1].strip())
@@ -419,7 +421,7 @@ def _sequences(lines: list[bytes], names: Mapping[str, str], every: bool) -> lis
             found[-1].rows += 1
             for name in known:
                 found[-1].counts[name] += 1
-    return found if every or not lines[-1] else found[:-1]
+    return found if not lines[-1] else found[:-1]
 
 
 def _odd_sequences(
@@ -451,41 +453,7 @@ def _odd_sequences(
             return
 
 
-def _unequal_lengths(
-    path: str,
-    sequences: list[_Sequence],
-    names: dict[str, str],
-    span: Span | None,
-    axes: Callable[[], Mapping[str, str]],
-) -> Iterator[Diagnostic]:
-    """Report the first sequence in which streams of one time axis have different numbers of samples."""
-    from cntkpy.networks.graph.axes import own_axis
-
-    there = {name for name in names if any(one.counts[name] for one in sequences)}
-    for one in sequences:
-        if len({one.counts[name] for name in there}) < 2:
-            continue
-        for found in _by_axis({name: one.counts[name] for name in there}, names, axes()):
-            if len(set(found.values())) < 2:
-                continue
-            told = ", ".join(f"{count} of '{names[name]}'" for name, count in sorted(found.items()))
-            message = (
-                f"the sequence that begins in line {one.line} of '{path}' has {told}: they cannot share a time axis"
-            )
-            hint = f"mend the file, or {own_axis(names[min(found, key=lambda name: found[name])])}"
-            yield Diagnostic("DifferentSequences", message, span, hint, severity="warning")
-            return
-
-
-def _by_axis(counts: dict[str, int], names: dict[str, str], axes: Mapping[str, str]) -> list[dict[str, int]]:
-    """Return the numbers of samples, apart for every time axis."""
-    apart: dict[str | None, dict[str, int]] = {}
-    for alias, count in counts.items():
-        apart.setdefault(axes.get(names[alias].lower()), {})[alias] = count
-    return list(apart.values())
-
-
-def _data(use: Use, axes: Callable[[], Mapping[str, str]], records: int) -> Iterator[Diagnostic]:
+def _data(use: Use, records: int) -> Iterator[Diagnostic]:
     """Report the first lines of a file in text format against the declared streams."""
     found = _text_of(use)
     if found is None:
@@ -505,12 +473,9 @@ def _data(use: Use, axes: Callable[[], Mapping[str, str]], records: int) -> Iter
     except UserError as error:  # a compressed file is damaged, or a package is missing
         yield Diagnostic("CannotRead", f"{value.path}: {error.message.rstrip('.')}", value.span, error.hint)
         return
-    names = {alias: one.name for alias, one in formats.items()}
     every = bool(p.skip_sequence_ids) or lines[0].lstrip().startswith(b"|")
-    sequences = _sequences(lines, names, every)
-    yield from _unequal_lengths(path, sequences, names, value.span, axes)
     if not every:
-        yield from _odd_sequences(path, sequences, p, value.span)
+        yield from _odd_sequences(path, _sequences(lines, formats), p, value.span)
     if not errors:
         yield from _unlike(path, lines, formats, use, value.span)
 
@@ -528,12 +493,10 @@ def _is_value(word: str, sparse: bool) -> bool:
 def _unlike(
     path: str, lines: list[bytes], formats: dict[str, StreamFormat], use: Use, span: Span | None
 ) -> Iterator[Diagnostic]:
-    """Streams whose values are not as they are declared, or that have none; formats: by alias, what is left over."""
-    seen: set[str] = set()
+    """Report the first value of each stream that is not as it is declared; formats: by alias, what is left over."""
     for number, line in enumerate(lines, 1):
         for part in line.decode("utf-8", "replace").split("|")[1:]:
             name, *numbers = part.split() or [""]
-            seen.add(name)
             form = formats.get(name)
             if form is None:
                 continue
@@ -553,20 +516,26 @@ def _unlike(
                 yield Diagnostic("DataMismatch", message, span)
                 del formats[name]
                 continue
+            count, severity, hint = len(numbers), "error", None
             if form.sparse:
                 indices = [word.partition(":")[0] for word in numbers]
                 high = max((int(index) for index in indices if _INDEX.fullmatch(index)), default=-1)
                 wrong = f"index {high}, but its dim is {form.dim}" if high >= form.dim else None
             else:
-                wrong = f"{len(numbers)} values, but its dim is {form.dim}" if len(numbers) != form.dim else None
+                wrong = f"{_values(count)}, but its dim is {form.dim}" if count != form.dim else None
+                hint = f"if every sample has {_values(count)}, write dim = {count}" if count else None
+            if wrong and not form.sparse and count < form.dim:  # a run warns, too
+                wrong, severity = f"{wrong}: the rest is zero", "warning"
             if wrong:
                 at = use.section.section("input").section(form.name).find("dim")
                 message = f"line {number} of '{path}': the stream '{form.name}' has {wrong}"
-                count = len(numbers)
-                hint = None if form.sparse else f"if every sample has {count} values, write dim = {count}"
-                yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
+                place = at.span if at is not None else span
+                yield Diagnostic("DataMismatch", message, place, hint, severity=severity)
                 del formats[name]
-    yield from _absent(path, lines, seen, formats, use, span)
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count} values"
 
 
 def _absent(

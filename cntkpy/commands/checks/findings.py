@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"#\s*cntkpy:\s*ignore(?P<file>-file)?(?:\s*=\s*(?P<codes>
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found: a diagnostic and the rule that it falls under."""
+    """A diagnostic and the rule that it falls under."""
 
     diagnostic: Diagnostic
     rule: Rule
@@ -33,7 +33,7 @@ class Finding:
 
     @property
     def fix(self) -> str:
-        """What to do, in one line."""
+        """Advice in one line."""
         return self.diagnostic.hint or self.rule.fix
 
     @property
@@ -44,8 +44,8 @@ class Finding:
 
     def error(self) -> ConfigError:
         """Return the finding as an error that ends a run."""
-        one = self.diagnostic
-        return ConfigError(one.kind, one.message, one.span, one.hint, one.notes)
+        diagnostic = self.diagnostic
+        return ConfigError(diagnostic.kind, diagnostic.message, diagnostic.span, diagnostic.hint, diagnostic.notes)
 
     def one_line(self, severity: str = "") -> str:
         """`file:line:column: error: message - what to do [CK012]`; with another severity if one is given."""
@@ -73,8 +73,8 @@ def _switched_off(line: str) -> tuple[bool, str | None] | None:
 
     A line may be long and have many findings; it is searched once.
     """
-    found = _COMMENT.search(line)
-    return (bool(found["file"]), found["codes"]) if found else None
+    match = _COMMENT.search(line)
+    return (bool(match["file"]), match["codes"]) if match else None
 
 
 @functools.lru_cache(64)
@@ -83,9 +83,9 @@ def _of_file(source: SourceLike) -> tuple[str | None, ...]:
     codes: list[str | None] = []
     number = 1
     while (line := source.line(number)) is not None and (not line.strip() or line.lstrip().startswith("#")):
-        found = _COMMENT.search(line)
-        if found is not None and found["file"]:
-            codes.append(found["codes"])
+        match = _COMMENT.search(line)
+        if match is not None and match["file"]:
+            codes.append(match["codes"])
         number += 1
     return tuple(codes)
 

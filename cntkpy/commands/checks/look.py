@@ -27,7 +27,7 @@ from cntkpy.commands.checks.files import (
 from cntkpy.commands.checks.findings import Finding, diagnostics_of
 from cntkpy.commands.checks.models import runs_script
 from cntkpy.commands.checks.names import name_problems, shadow_problems
-from cntkpy.commands.checks.networks import input_axes, network_problems
+from cntkpy.commands.checks.networks import computed_networks, network_problems
 from cntkpy.commands.checks.records import record_problems
 from cntkpy.commands.checks.repeated import repeated_problems
 from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
@@ -70,15 +70,12 @@ def look(
     read = [*_root_problems(top), *_problems(top, top, here=data)]
     needed = list(missing_inputs(_listed_part(top))) if data else []
     wrong: set[int] = set()
-    axes = functools.cache(lambda: input_axes(top))
-    files = list(file_problems(top, data, axes, records, wrong))
+    files = list(file_problems(top, data, records, wrong))
     if data and not any(diagnostic.severity == "error" for diagnostic in imported):
-        part = _listed_part(top)
-        are_lengths_told = any(diagnostic.kind == "DifferentSequences" for diagnostic in files)
-        read_first = record_problems(
-            part, precision_of(root), records, modules, lambda use: id(use) in wrong, axes, cut
+        networks = functools.cache(lambda: computed_networks(top))
+        files += record_problems(
+            _listed_part(top), precision_of(root), records, modules, lambda use: id(use) in wrong, networks, cut
         )
-        files += (each for each in read_first if not (are_lengths_told and each.kind == "DifferentSequences"))
     found = distinct([*_values(top, read), *imported, *read, *idle_problems(top), *needed, *files])
     return [*root.warnings, *with_variables(found, top)]
 

@@ -1,4 +1,4 @@
-"""What is known of models before a run: of those that are there, and of those that its commands are going to write."""
+"""Models before a run: those that are there, and those that its commands are going to write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network
 
 NEAR = 0.85
-"""How alike two files of models have to be if one is meant to be the other, 0 to 1."""
+"""Least likeness of two files of models if one is meant to be the other, 0 to 1."""
 
 
 class ModelToCome(Exception):
@@ -41,7 +41,7 @@ class Models:
         """Files of models that commands make, with the number of epochs: each but the last has a file of its own."""
         self._anything = False
         self._edited: dict[str, Network] | None = None
-        """What the script of the command at hand saves, if all of it is known."""
+        """Models that the script of the command at hand saves, if all of it is known."""
 
     def load(self, path: str, precision: str) -> Network:
         """Return the network of a model, without the values of its parameters.
@@ -115,13 +115,13 @@ class Models:
 
     def near(self, path: str) -> str | None:
         """Return the model of an earlier command whose name is nearly the same, but for numbers."""
-        found = nearest(os.path.normpath(path), self._trained, NEAR)
-        return found if found and re.sub("[0-9]", "", found) != re.sub("[0-9]", "", os.path.normpath(path)) else None
+        name = nearest(os.path.normpath(path), self._trained, NEAR)
+        return name if name and re.sub("[0-9]", "", name) != re.sub("[0-9]", "", os.path.normpath(path)) else None
 
     def may_write(self, message: str) -> bool:
         """Return whether an earlier command may write the file that a message is about."""
         path = message.rpartition(" ")[2]
-        return self._anything or (self.past_end(path) is None and any(before in message for before in self._written))
+        return self._anything or (self.past_end(path) is None and any(prefix in message for prefix in self._written))
 
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""

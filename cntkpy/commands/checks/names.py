@@ -30,7 +30,7 @@ _FREE = frozenset(name.lower() for name in FREE)
 COMPARED = 10_000_000
 """Pairs of names that are compared in one section; the names after them are found, but not the nearest to them."""
 NEAR, NEAR_AT_THE_TOP, NEAR_IN_A_WORD = 0.72, 0.8, 0.6
-"""How alike two names are if one is meant to be the other; at the top level names are free, but not those of sections
+"""Least likeness of a name to the one that is meant; at the top level names are free, but not those of sections
 in words of the command line."""
 
 
@@ -70,9 +70,9 @@ INCLUDE = re.compile(r"include(?:[ \t:].*)?", re.IGNORECASE)
 _INCLUDED = re.compile(r"include[ \t]*(\"[^\"\n]*\")", re.IGNORECASE)
 _EQUALS = re.compile(r"(?<![ \t])[ \t]*=")
 BEHIND_A_COMMA = re.compile(r"[ \t]*([,;])[ \t]*([\w-]+)[ \t]*(?=[,;:\n]|$)")
-"""What follows the value of a parameter, a name without a value."""
+"""Text after the value of a parameter: a name without a value."""
 COMMENTS = ("//", "/*", "--", "%", "'")
-"""How comments begin elsewhere."""
+"""Signs that begin a comment elsewhere."""
 LONGEST_NAME = 80
 _OF_NAMES = r"[^ \t\r\n$,/<>?;':\"\[\]{}\\|!@#%^&*()+=~`]"
 _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[({{]")
@@ -91,16 +91,16 @@ def name_problems(everything: TopLevel, top: TopLevel) -> Iterator[Diagnostic]:
     in_use = _running_variables(running, opaque)
     yield from _idle_words(everything, running, variables, in_use, opaque)
     yield from _commands_behind_a_comma(top.section)
-    for other in everything.others:
-        yield from _section(other, variables, opaque, False)
+    for extra in everything.others:
+        yield from _section(extra, variables, opaque, False)
     looked_at = {part.command for part in top.parts}
     for part in everything.parts:
         for use in part.walk():
-            for one in () if use.sets else _section(use, variables, opaque, False):
-                if one.kind == "UnreadWord" or (part.command in looked_at and top.runs(part)):
-                    yield one
+            for problem in () if use.sets else _section(use, variables, opaque, False):
+                if problem.kind == "UnreadWord" or (part.command in looked_at and top.runs(part)):
+                    yield problem
                 elif part.command in looked_at:
-                    yield replace(one, severity="warning")
+                    yield replace(problem, severity="warning")
     for use in running.walk():
         yield from _shadowed_words(use, in_use)
 
@@ -119,7 +119,7 @@ def _known(use: Use, opaque: frozenset[str]) -> set[str]:
 def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
     """Return the names, in lower case, that stand as `$name$` in what runs, or in variables that it needs."""
     root = running.section
-    used = {found["name"].lower() for text in _network_files(root) for found in VARIABLE.finditer(text)}
+    used = {match["name"].lower() for text in _network_files(root) for match in VARIABLE.finditer(text)}
     pending = [*used, *_known(running, opaque), *(part.command.lower() for part in running.parts)]
     done = set[str]()
     while pending:
@@ -127,7 +127,7 @@ def _running_variables(running: Use, opaque: frozenset[str]) -> set[str]:
         entry = root.definition(key) if key not in done else None
         done.add(key)
         if entry is not None and "$" in (text := entry.text):
-            names = {found["name"].lower() for found in VARIABLE.finditer(text)}
+            names = {match["name"].lower() for match in VARIABLE.finditer(text)}
             used |= names
             pending += names
     return used
@@ -198,13 +198,13 @@ def _reading_of_word(
 def _idle_names(everything: Use, running: Use) -> dict[str, set[str]]:
     """Return, by command, the names in lower case that commands which do not run read at the top level, or use."""
     runs = {part.command for part in running.parts}
-    found: dict[str, set[str]] = {}
+    idle: dict[str, set[str]] = {}
     for part in everything.parts:
         if part.command not in runs:
             alone = replace(everything, parts=[part], others=[])
             names = alone.reads_below() | _sections_of(alone) | {part.command.lower()}
-            found[part.command] = names | _running_variables(alone, frozenset())
-    return found
+            idle[part.command] = names | _running_variables(alone, frozenset())
+    return idle
 
 
 def _and(commands: list[str]) -> str:
@@ -215,23 +215,23 @@ def _and(commands: list[str]) -> str:
 def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
     """`command=train,test`, of which only `train` is run: a section that nothing reads is nothing odd at the top."""
     entry = root.definition("command")
-    found = _behind_commands(root)
-    if found and entry is not None:
+    behind = _behind_commands(root)
+    if behind and entry is not None:
         part = entry.parts[-1]
-        sign = "a comma" if found[1] == "," else "a semicolon"
-        message = f"command: '{found[2]}' is not run: what follows {sign} is a parameter of its own"
-        yield _found("CutOff", message, part.text.span(found.start(2)), "separate commands by colons")
+        sign = "a comma" if behind[1] == "," else "a semicolon"
+        message = f"command: '{behind[2]}' is not run: what follows {sign} is a parameter of its own"
+        yield _found("CutOff", message, part.text.span(behind.start(2)), "separate commands by colons")
 
 
 def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
     """Return what follows the list of commands: any name after a comma, that of a section after a semicolon."""
     entry = root.definition("command")
     part = entry.parts[-1] if entry is not None else None
-    found = BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
-    if found is None or found[1] == ",":
-        return found
-    section = root.definition(found[2])
-    return found if section is not None and section.bracket else None
+    match = BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
+    if match is None or match[1] == ",":
+        return match
+    section = root.definition(match[2])
+    return match if section is not None and section.bracket else None
 
 
 def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
@@ -241,7 +241,7 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
     behind = _behind_commands(use.section) if is_top else None
     cut = behind[2].lower() if behind else None
     entries = [(name, use.section.definition(name)) for name in use.section.names()]
-    entries += [(one.name, one) for one in use.section.removals()]
+    entries += [(removal.name, removal) for removal in use.section.removals()]
     for name, entry in entries:
         key = name.lower()
         declared = use.parameter(name)
@@ -252,13 +252,13 @@ def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool
             yield _found("IgnoredParameter", f"{use.role}: '{name}' has no effect here", entry.name_span, reason)
         if key in known or entry is None or (is_top and (_changes_directory(key, entry) or key == cut)):
             continue
-        found = unknown.found(name, entry)
-        if found is not None:
-            yield found
+        diagnostic = unknown.found(name, entry)
+        if diagnostic is not None:
+            yield diagnostic
 
 
 class _Unknown:
-    """What is said of names that a section does not know.
+    """Describe names that a section does not know.
 
     Args:
         use: the section.
@@ -275,12 +275,12 @@ class _Unknown:
     @functools.cached_property
     def spellings(self) -> Spellings:
         """The names that one of this section may be meant to be."""
-        use, own = self.use, self.use.names()
+        use, names = self.use, self.use.names()
         spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
-        spelled |= {n.lower(): n for n in (*own, *BUILDERS, "include")}
+        spelled |= {n.lower(): n for n in (*names, *BUILDERS, "include")}
         if self.is_top:
             spelled |= {n.lower(): n for n in use.section.names() if n.lower() in self.variables}
-        return Spellings(spelled.values(), NEAR_AT_THE_TOP if self.is_top else NEAR, prefer=own)
+        return Spellings(spelled.values(), NEAR_AT_THE_TOP if self.is_top else NEAR, prefer=names)
 
     @functools.cached_property
     def commands(self) -> Spellings:
@@ -307,7 +307,7 @@ class _Unknown:
         return _unread("UnusedParameter", message, entry, _what_to_do(name, entry), "hint" if customary else "")
 
     def _badly_written(self, name: str, entry: Definition) -> Diagnostic | None:
-        """What is wrong with a name that comes from wrong signs: no equals sign, a comma, a colon, no brackets."""
+        """Explain a name that comes from wrong signs: no equals sign, a comma, a colon, no brackets."""
         role = self.use.role
         if INCLUDE.fullmatch(name) and not _has_equals(entry):
             return _include(role, name, entry)
@@ -335,13 +335,17 @@ class _Unknown:
     def _list_before(self, entry: Definition) -> str | None:
         """Return the parameter with several values that is before a comma before a name in one line."""
         place = entry.name_span
-        before = place.before.rstrip(" \t") if place is not None else ""
-        head, equals, values = before.rpartition("=")
-        if not before.endswith(",") or not equals or any(sign in values for sign in ';[](){}"'):
+        preceding = place.before.rstrip(" \t") if place is not None else ""
+        head, equals, values = preceding.rpartition("=")
+        if not preceding.endswith(",") or not equals or any(sign in values for sign in ';[](){}"'):
             return None
         name = re.split(r"[^\w-]", head.rstrip(" \t")[-LONGEST_NAME:])[-1]
-        one = self.use.parameter(name)
-        return one.name if one is not None and (one.type.per_epoch or one.type.name.startswith("array")) else None
+        parameter = self.use.parameter(name)
+        return (
+            parameter.name
+            if parameter is not None and (parameter.type.per_epoch or parameter.type.name.startswith("array"))
+            else None
+        )
 
     def _misspelt(self, name: str, entry: Definition, meant: str, scripted: bool) -> Diagnostic:
         message, hint = f"{self.use.role}: '{name}' is not a known parameter", f"did you mean '{meant}'?"
@@ -357,7 +361,10 @@ class _Unknown:
 
     def _unknown_section(self, name: str, entry: Definition) -> Diagnostic | None:
         """Return a section of the top level: in a file it may be there for other programs."""
-        message, there = f"{self.use.role}: nothing reads the section '{name}'", [one.command for one in self.use.parts]
+        message, there = (
+            f"{self.use.role}: nothing reads the section '{name}'",
+            [command.command for command in self.use.parts],
+        )
         if meant := self.commands.closest(name):
             return _unread("UnknownParameter", message, entry, f"did you mean '{meant}'?")
         if _word_of(entry) is None or not there or self.open_below:
@@ -413,21 +420,21 @@ def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
         if word is None or key in variables or key in _FREE or use.parameter(name) is not None:
             continue
         nearer = [_holder(inside, key) for part in use.parts for inside in part.walk() if inside.parameter(name)]
-        others = {path for path in nearer if path}
-        if not nearer or use.section.path in others or len(others) < len(set(nearer)):
+        holders = {path for path in nearer if path}
+        if not nearer or use.section.path in holders or len(holders) < len(set(nearer)):
             continue
         steps = re.split("[./]", (word.source.line(1) or "").partition("=")[0].strip())
         below = next((steps[number + 1 :] for number, step in enumerate(steps) if step.lower() == key), list[str]())
         full = "/".join([name, *below])
-        paths = [f"{path.partition(':')[2].replace(':', '/')}/{full}".lstrip("/") for path in sorted(others)]
+        paths = [f"{path.partition(':')[2].replace(':', '/')}/{full}".lstrip("/") for path in sorted(holders)]
         message = f"{use.role}: nothing reads '{name}' here: a value that is nearer counts, that of {paths[0]}"
         yield _found("UnreadWord", message, word, f"write {' or '.join(paths[:3])}=...")
 
 
 def _holder(use: Use, key: str) -> str:
     """Return the path of the section from which a use takes a parameter; empty where it is not given or not known."""
-    one = use.parameter(key)
-    name = one.find(use.section) if one is not None and not one.own else None
+    parameter = use.parameter(key)
+    name = parameter.find(use.section) if parameter is not None and not parameter.own else None
     section: ConfigParameters | None = use.section
     while name is not None and section is not None:
         if section.exists_current(name):
@@ -472,10 +479,10 @@ def _home(key: str) -> str | None:
     """Return where a parameter belongs that is known, but not in this place."""
     if _is_of_run(key):
         return "it counts for the whole run: write it at the top level"
-    sections = sorted(homes().get(key, ()), key=lambda one: one != "SGD")
+    sections = sorted(homes().get(key, ()), key=lambda section: section != "SGD")
     if not sections:
         return None
-    some = " or ".join(f"'{one}'" for one in sections[:3])
+    some = " or ".join(f"'{section}'" for section in sections[:3])
     return f"it is a parameter of {some}" + (f" ({len(sections) - 3} more)" if len(sections) > 3 else "")
 
 
@@ -493,10 +500,10 @@ def _has_equals(entry: Definition) -> bool:
 
 def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
     """Why the value of a parameter ends before a name that stands alone, and what to do."""
-    before = span.before.rstrip(" \t")[-1:] if span else ""
-    if before == ",":
+    preceding = span.before.rstrip(" \t")[-1:] if span else ""
+    if preceding == ",":
         return ": what follows a comma is cut off", "separate the values of a list by colons, or use quotes"
-    if before in tuple('"])}'):
+    if preceding in tuple('"])}'):
         return ": the value before it ends with its quote or bracket", "look for a quote or bracket that is missing"
     if span and span.in_word:
         return "", f"write configFile={name} if it is a configuration, name=value if not"
@@ -526,9 +533,9 @@ class Spellings:
         preferred = set(prefer)
         self.cutoff = cutoff
         self._known = [
-            (letter_bits(one), cutoff / 2 * len(one), one, 0.03 * (one in preferred))
-            for one in known
-            if len(one) <= MAX_NAME_LENGTH
+            (letter_bits(name), cutoff / 2 * len(name), name, 0.03 * (name in preferred))
+            for name in known
+            if len(name) <= MAX_NAME_LENGTH
         ]
         self._left = COMPARED
 
@@ -541,22 +548,22 @@ class Spellings:
         without_bit = len(name) - bag.bit_count()
         needed = cutoff / 2 * len(name) - without_bit - 1e-9
         alike = [
-            (one, other, bonus)
-            for other, half, one, bonus in self._known
-            if (bag & other).bit_count() >= half + needed  # else there are too few letter_bits in common
+            (candidate, bits, bonus)
+            for bits, half, candidate, bonus in self._known
+            if (bag & bits).bit_count() >= half + needed  # else there are too few letter_bits in common
         ]
         if not alike:
             return None
         matcher = difflib.SequenceMatcher(b=name.lower(), autojunk=False)
         anagram = sorted(name.lower())
         best, score = None, cutoff
-        for one, other, bonus in alike:
-            if 2 * ((bag & other).bit_count() + without_bit) < (score - bonus) * (len(name) + len(one)):
+        for candidate, bits, bonus in alike:
+            if 2 * ((bag & bits).bit_count() + without_bit) < (score - bonus) * (len(name) + len(candidate)):
                 continue
-            matcher.set_seq1(one.lower())
-            ratio = max(matcher.ratio(), 0.85 * (anagram == sorted(one.lower())))
+            matcher.set_seq1(candidate.lower())
+            ratio = max(matcher.ratio(), 0.85 * (anagram == sorted(candidate.lower())))
             if ratio >= cutoff and ratio + bonus > score:
-                best, score = one, ratio + bonus
+                best, score = candidate, ratio + bonus
         return best
 
 
@@ -568,9 +575,9 @@ def used_variables(root: ConfigParameters) -> set[str]:
         if entry is not None:
             for text in (entry.text, *(part.string for part in entry.earlier or ())):
                 if "$" in text:
-                    used.update(found["name"].lower() for found in VARIABLE.finditer(text))
+                    used.update(match["name"].lower() for match in VARIABLE.finditer(text))
     for warning in _network_files(root):
-        used.update(found["name"].lower() for found in VARIABLE.finditer(warning))
+        used.update(match["name"].lower() for match in VARIABLE.finditer(warning))
     return used
 
 
@@ -614,10 +621,10 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 def shadow_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
     """Variables whose value comes from further out, though a nearer section defines the name as well."""
     entries = [entry for name in root.names() if (entry := root.definition(name))]
-    used = {found["name"].lower() for entry in entries for found in VARIABLE.finditer(entry.text)}
+    used = {match["name"].lower() for entry in entries for match in VARIABLE.finditer(entry.text)}
     if not used:
         return
-    if any(found[1].lower() in used for entry in entries if entry.bracket for found in _DEFINED.finditer(entry.text)):
+    if any(match[1].lower() in used for entry in entries if entry.bracket for match in _DEFINED.finditer(entry.text)):
         yield from _shadowed(root, [root], network_texts(root))
 
 
@@ -639,15 +646,19 @@ def _shadowed(
         if len(around) < 2:
             continue
         for part in entry.parts:
-            for found in VARIABLE.finditer(part.text.string, part.start, part.end):
-                holders = [one for one in around if (own := one.definition(found["name"])) and own is not entry]
+            for match in VARIABLE.finditer(part.text.string, part.start, part.end):
+                holders = [
+                    holder
+                    for holder in around
+                    if (definition := holder.definition(match["name"])) and definition is not entry
+                ]
                 if len(holders) < 2:
                     continue
-                near, far = (holders[i].definition(found["name"]) for i in (-1, 0))
+                near, far = (holders[i].definition(match["name"]) for i in (-1, 0))
                 if near is None or far is None or near.text == far.text:
                     continue
-                message = f"${found['name']}$ is '{far.text}' of {far.span}, not '{near.text}' of this section"
-                span = part.text.span(found.start(), found.end() - found.start())
+                message = f"${match['name']}$ is '{far.text}' of {far.span}, not '{near.text}' of this section"
+                span = part.text.span(match.start(), match.end() - match.start())
                 hint = "variables are taken from the outermost section that has them; use another name"
                 if near.span.in_word:
                     hint = f"variables are taken from the outermost section that has them; write {near.name}=..."

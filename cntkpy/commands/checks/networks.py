@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
@@ -28,7 +28,7 @@ from cntkpy.networks.builders.criteria import idle_criteria, swapped_operands
 from cntkpy.networks.builders.parameters import builder_of, entry_of
 
 if TYPE_CHECKING:
-    from cntkpy.networks.graph.network import Network, ValidatedNetwork
+    from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 
 
 def network_problems(
@@ -37,15 +37,15 @@ def network_problems(
     strict: bool = True,
     here: bool = False,
     looks_at: Callable[[Use], bool] = lambda use: True,
-    each: Callable[[Network], object] = lambda network: None,
+    outlines: Outlines | None = None,
 ) -> Iterator[Diagnostic]:
     """Look at the networks of all commands.
 
     Without `strict` as a run does: options that CNTK ignores are none of the findings. Where files are `here`, a model
     that a listed command loads must be there. A command that `looks_at` leaves out may write models nevertheless.
-    `each` gets the networks that builders make.
+    `outlines` gets the networks of the commands.
     """
-    models, outlines = Models(here), Outlines()
+    models, outlines = Models(here), outlines or Outlines()
     asked = _asked_for(top)
     edits = strict and any("edit" in use.actions for use in top.parts)
     for use in top.parts:
@@ -58,8 +58,6 @@ def network_problems(
             yield from _training_problems(use, checked, network, strict)
         if is_looked_at:
             yield from outlines.beside(use, checked, models)
-        if network is not None:
-            each(network)
         if network is None and checked is not None and edits and trains(use):
             with suppress(UserError):  # found by the command itself
                 network = checked.make()
@@ -87,9 +85,9 @@ def trains(use: Use) -> bool:
 
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
-    for one in problems:
-        if (one.rule.code in OF_NETWORKS and one.kind != "UnknownModel") or one.kind == "FileNotFound":
-            yield replace(one, severity="warning")
+    for problem in problems:
+        if (problem.rule.code in OF_NETWORKS and problem.kind != "UnknownModel") or problem.kind == "FileNotFound":
+            yield replace(problem, severity="warning")
 
 
 def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
@@ -110,27 +108,41 @@ def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
         return  # found where values are looked at
 
 
-def input_axes(top: TopLevel) -> dict[str, str]:
-    """Return the time axes of the inputs of the networks that commands build, by their names in lower case.
+class Computed(NamedTuple):
+    """What a command computes on its data."""
 
-    Inputs on the default axis are left out.
-    """
-    from cntkpy.networks.graph.axes import DEFAULT
+    network: ValidatedNetwork
+    nodes: list[Node]
+    """The nodes that are computed."""
 
-    found: dict[str, str] = {}
-    networks: list[Network] = []
-    deque(network_problems(top, looks_at=top.runs, each=networks.append), maxlen=0)
-    for node in (node for network in networks for node in network.nodes.values()):
-        if node.kind.layout == "always" and node.axis not in (None, DEFAULT):
-            found.setdefault(node.name.lower(), node.axis)
-    return found
+
+def computed_networks(top: TopLevel) -> dict[str, Computed]:
+    """Return the network of each command that reads data, by the path of its section; a command is left out where
+    its network is not known before the run."""
+    outlines, computed = Outlines(), dict[str, Computed]()
+    deque(network_problems(top, looks_at=top.runs, outlines=outlines), maxlen=0)
+    for use in top.parts:
+        make = outlines.networks.get(use.section.path)
+        if make is None or not set(use.actions) <= READING:
+            continue
+        with suppress(UserError, ModelToCome):  # reported with the networks
+            network = make()
+            nodes = _criteria(network, use.section) if trains(use) else evaluated(use, network)
+            if nodes:
+                validated = network.validate()
+                computed[use.section.path] = Computed(validated, [validated.nodes[node.name] for node in nodes])
+    return computed
 
 
 def _asked_for(top: Use) -> set[str]:
     """Return the nodes that commands name, whatever network they mean."""
     try:
-        named = [(one, use) for use in top.parts for one in filter(None, map(use.parameter, NODES))]
-        return {str(word) for one, use in named for word in cast("list[ConfigValue]", one.read(use.section) or [])}
+        named = [(parameter, use) for use in top.parts for parameter in filter(None, map(use.parameter, NODES))]
+        return {
+            str(word)
+            for parameter, use in named
+            for word in cast("list[ConfigValue]", parameter.read(use.section) or [])
+        }
     except UserError:
         return set()  # found where values are looked at
 
@@ -170,7 +182,7 @@ def _built(
         checked = replace((yield from check(value, context)), span=span)
         network = checked.make() if checked.inputs is None else None
         if context.trains and (network is not None or _names_criteria(section)):
-            _find_criteria(checked.make(), section)
+            _criteria(checked.make(), section)
     except ModelToCome:
         return None
     except UserError as error:
@@ -229,7 +241,7 @@ def _loaded(
     """Check the model that a training starts from against its data."""
     try:
         network = models.load(str(value), str(section("precision", "float")))
-        _find_criteria(network, section)
+        _criteria(network, section)
     except ModelToCome:
         return None
     except UserError as error:
@@ -261,8 +273,10 @@ def _missing_model(section: ConfigParameters, models: Models) -> Iterator[Diagno
         yield Diagnostic("MissingFile", message, value.span, hint, severity="warning" if meant else "error")
 
 
-def _find_criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> None:
+def _criteria(network: Network | ValidatedNetwork, section: ConfigParameters) -> list[Node]:
+    """Return the criterion that is trained, and the nodes that are reported."""
     from cntkpy.commands.actions.training import TrainingParameters
-    from cntkpy.trainers.loop.criteria import choose_criteria
+    from cntkpy.trainers.fronts.config.criteria import choose_criteria
 
-    choose_criteria(network, TrainingParameters(section).sgd)
+    criteria, evaluations = choose_criteria(network, TrainingParameters(section).sgd)
+    return [criteria[0], *evaluations]

@@ -1,4 +1,4 @@
-"""What commands ask of the networks that trainings before them make: nodes that they name, data that they read."""
+"""Check nodes that commands name, and data that they read, against the networks that trainings before them make."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NODES = ("evalNodeNames", "outputNodeNames")
 NAMING = (*NODES, "nodeName", "refNodeName")
 """Parameters that name nodes."""
 READING = frozenset(
-    {WRITE, *TRAINING, *(one for name in ("test", "testUnroll", "cv", "adapt") for one in names_of(name))}
+    {WRITE, *TRAINING, *(name for action in ("test", "testUnroll", "cv", "adapt") for name in names_of(action))}
 )
 """Actions that compute nodes on data; what `bnstat` needs of the data is not known."""
 SAME_NODES = {"adapt": "modelPath", "bnstat": "newModelPath"}
@@ -49,6 +49,8 @@ class Outlines:
         self._known: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
         self._plain: dict[str, list[Input]] = {}
         """The inputs of feed-forward networks: they are known without the network."""
+        self.networks: dict[str, Callable[[], Network | ValidatedNetwork]] = {}
+        """The networks that commands compute, by the paths of their sections."""
 
     def beside(self, use: Use, checked: CheckedNetwork | None, models: Models) -> Iterator[Diagnostic]:
         """Check a command against its network: nodes that it names, data that it reads; that of a training is kept.
@@ -62,17 +64,19 @@ class Outlines:
             self._known.clear()  # it may change any of them
             self._plain.clear()
         has_builder = builder_of(use.section) is not None
-        own = checked.make if checked is not None and has_builder else None
+        make = checked.make if checked is not None and has_builder else None
         trains = bool(set(use.actions) & set(TRAINING))
         try:
-            if trains and checked is not None and own is not None:
+            if trains and checked is not None and make is not None:
                 path = str(TrainParameters(use.section).sgd.model_path)
-                self._known[path] = own
+                self._known[path] = make
                 self._plain[path] = checked.inputs or []
-                yield from self._data(use, own, path, "cvReader", "the network")
+                yield from self._data(use, make, path, "cvReader", "the network")
             path = _model_of(use)
             loads = not trains and (not has_builder or "adapt" in use.actions)
-            network = (self._known.get(path) or _file(path, use, models)) if loads else own
+            network = (self._known.get(path) or _file(path, use, models)) if loads else make
+            if (computed := network or (checked and checked.make)) is not None:
+                self.networks[use.section.path] = computed
             if network is not None and any(parameter.value(use.section) for parameter in _naming(use)):
                 yield from _unknown_nodes(use, network())
             elif WRITE in use.actions and not trains:
@@ -97,7 +101,7 @@ class Outlines:
         return loaded() if network is None and loaded is not None and path not in self._known else network
 
     def _data(
-        self, use: Use, found: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
+        self, use: Use, make: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
     ) -> Iterator[Diagnostic]:
         """Report what a reader of a command delivers against what the network needs."""
         reader = use.part(role)
@@ -105,8 +109,8 @@ class Outlines:
         if reader is None or streams is None:
             return
         inputs = self._plain.get(path)
-        if not inputs or any(one.name in NODES for one in _naming(use)):
-            network = found()
+        if not inputs or any(parameter.name in NODES for parameter in _naming(use)):
+            network = make()
             inputs = needed_inputs(network, evaluated(use, network))
         elif WRITE in use.actions:
             inputs = inputs[:1]
@@ -132,23 +136,27 @@ def _path(use: Use, name: str) -> str:
 
 def _naming(use: Use) -> list[Parameter[Any]]:
     """Return the parameters of a command that name nodes, where they are given."""
-    return [one for one in map(use.parameter, NAMING) if one is not None and one.find(use.section) is not None]
+    return [
+        parameter
+        for parameter in map(use.parameter, NAMING)
+        if parameter is not None and parameter.find(use.section) is not None
+    ]
 
 
 def evaluated(use: Use, network: Network | ValidatedNetwork) -> list[Node]:
     """Return the nodes that a command computes: those that it names, or those of the groups that it takes then."""
-    names = [word for one in _naming(use) if one.name in NODES for word in _words(use, one)]
+    names = [word for parameter in _naming(use) if parameter.name in NODES for word in _words(use, parameter)]
     if names:
         return [network.nodes[str(name)] for name in names if str(name) in network.nodes]
     groups = ("output",) if WRITE in use.actions else ("evaluation", "criterion")
     return [node for group in groups for node in network.groups[group]]
 
 
-def _words(use: Use, one: Parameter[Any]) -> list[ConfigValue]:
+def _words(use: Use, parameter: Parameter[Any]) -> list[ConfigValue]:
     """Return the names of nodes that a parameter gives."""
-    if one.name in NODES:
-        return cast("list[ConfigValue]", one.read(use.section) or [])
-    word = one.value(use.section)
+    if parameter.name in NODES:
+        return cast("list[ConfigValue]", parameter.read(use.section) or [])
+    word = parameter.value(use.section)
     return [word] if word else []
 
 
@@ -170,8 +178,8 @@ def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Di
     """Report the nodes that a command asks for, and that the network does not have."""
     if DumpNodeParameters in use.declared and not names_one_node(DumpNodeParameters(use.section)):
         return
-    for one in _naming(use):
-        words = _words(use, one)
+    for entry in _naming(use):
+        words = _words(use, entry)
         unknown: list[Diagnostic] = []
         for word in words:
             try:
@@ -179,4 +187,4 @@ def _unknown_nodes(use: Use, network: Network | ValidatedNetwork) -> Iterator[Di
             except UserError as error:
                 unknown.append(word.error("UnknownNode", error.message, error.hint).diagnostic)
         some = len(unknown) < len(words) and "cv" not in use.actions  # the others are left out, as in CNTK
-        yield from (replace(one, severity="warning") if some else one for one in unknown)
+        yield from (replace(entry, severity="warning") if some else entry for entry in unknown)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
@@ -19,8 +20,13 @@ from cntkpy.readers.parameters import OrderParameters, ReaderParameters, several
 from cntkpy.readers.registry import create_reader, entry_of_reader, find_deserializer, refusing_modules
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cntkpy.commands.checks.networks import Computed
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.readers.minibatch import Minibatch
+    from cntkpy.trainers.step.padding import Padding
 
 _WHOLE = ("labelmappingfile", "statelistpath", "wordclass", "wordmap", "token", "mapfile", "labeltotargetmappingfile",
           "meanfile", "intensityfile", "transform")  # fmt: skip
@@ -34,7 +40,7 @@ def record_problems(
     records: int,
     modules: bool,
     told: Callable[[Use], bool],
-    axes: Callable[[], Mapping[str, str]] = dict,
+    networks: Callable[[], Mapping[str, Computed]] = dict,
     cut: set[str] | None = None,
 ) -> Iterator[Diagnostic]:
     """Open every reader of the commands and read its first records.
@@ -45,13 +51,13 @@ def record_problems(
         records: records of each file that are read, about.
         modules: import the modules that readers name; else readers in them are passed over.
         told: returns whether an error in the data of a section has been found before.
-        axes: returns the time axes of inputs, see `networks.input_axes`.
+        networks: returns the networks of commands, see `networks.computed_networks`.
         cut: gets the names of files, and paths of readers, that have more than was read.
 
     Yields:
-        The first error of each reader, else the first sequence whose streams of one time axis differ in length.
+        The first error of each reader, or of its minibatches as the input of the network; values that are not finite.
     """
-    written, made = set[str](), False
+    written, made, cut = set[str](), False, set[str]() if cut is None else cut
     for command in top.parts:
         made = made or makes_anything(command)
         written.update(outputs(command))
@@ -62,7 +68,7 @@ def record_problems(
 
         for use in command.parts:
             if use.role in READER.sections and not any(told(one) or waits(one) for one in use.walk()):
-                yield from _first_error(command, use, precision, records, modules, axes, set() if cut is None else cut)
+                yield from _first_error(command, use, precision, records, modules, networks, cut)
 
 
 def _missing_files(use: Use) -> Iterator[str]:
@@ -98,7 +104,7 @@ def _first_error(
     precision: str,
     records: int,
     modules: bool,
-    axes: Callable[[], Mapping[str, str]],
+    networks: Callable[[], Mapping[str, Computed]],
     cut: set[str],
 ) -> Iterator[Diagnostic]:
     from cntkpy.readers.common.beginnings import NotInBeginning, first_records
@@ -107,13 +113,21 @@ def _first_error(
         with _quiet(), refusing_modules(not modules), first_records(records, _whole_files(use)) as limits:
             try:
                 size, samples = _minibatch_size(command, use, records), 0
+                padding: Sequence[Padding] | None = None
                 for minibatch in _read(create_reader(_in_order(command, use), precision), size):
                     if samples >= records:
                         cut.add(use.section.path)
                         break
                     samples += max(1, minibatch.num_samples)
-                    if unequal := _unequal_lengths(minibatch, axes, use.section.span):
-                        yield unequal
+                    if padding is None:
+                        padding = _paddings(networks().get(command.section.path), minibatch)
+                    for each in padding:
+                        each.prepare(minibatch)
+                        for node in each.inputs.nodes:
+                            each.inputs.values(minibatch, node)
+                    wrong = None if padding else _odd_streams(minibatch, networks(), use)
+                    if wrong := wrong or _not_finite(minibatch, use.section.span):
+                        yield wrong
                         break
             except NotInBeginning:
                 _read_apart(command.section.section(use.role), precision, records)
@@ -148,19 +162,37 @@ def _read(reader: MinibatchReader, minibatch_size: int) -> Iterator[Minibatch]:
         reader.close()
 
 
-def _unequal_lengths(
-    minibatch: Minibatch, axes: Callable[[], Mapping[str, str]], span: Span | None
-) -> Diagnostic | None:
-    """Return the warning of the first sequence whose streams of one time axis differ in length."""
-    from cntkpy.networks.graph.axes import own_axis
+def _paddings(computed: Computed | None, minibatch: Minibatch) -> list[Padding]:
+    """Return what pads the minibatches of a reader for a network, as in the run; nothing where that is not known."""
+    if computed is None:
+        return []
+    from cntkpy.trainers.step.axes import network_axes
+    from cntkpy.trainers.step.padding import Inputs, input_nodes, padding_of
 
+    network, nodes = computed
+    inputs, streams = input_nodes(network, nodes), {name.lower() for name in minibatch.streams}
+    if not inputs or any(node.name.lower() not in streams for node in inputs):
+        return []  # reported with the networks
+    padding = padding_of(Inputs(inputs, network.dtype), network_axes(network, nodes))
+    return [padding.of_pieces() if minibatch.truncated else padding]
+
+
+def _odd_streams(minibatch: Minibatch, networks: Mapping[str, Computed], use: Use) -> Diagnostic | None:
+    """Return the warning of a stream that the data lack, or of the first sequence whose streams differ in length, where
+    the command's network is not known: inputs of another time axis in the networks of other commands are left out."""
+    from cntkpy.networks.graph.axes import DEFAULT, own_axis
+
+    for name in minibatch.absent:
+        if (error := minibatch.missing(name)) is not None:
+            return replace(_placed(error.diagnostic, use, error), severity="warning")
     layouts = {name: layout for name, layout in minibatch.layouts.items() if layout.num_samples}
     if len({id(layout) for layout in layouts.values()}) < 2:
         return None
+    nodes = (node for computed in networks.values() for node in computed.network.nodes.values())
+    axes = {node.name.lower(): node.axis for node in nodes if node.kind.layout == "always" and node.axis != DEFAULT}
     first: dict[tuple[str | None, int], tuple[str, int]] = {}
-    named = axes()
     for name, layout in layouts.items():
-        axis = named.get(name.lower())
+        axis = axes.get(name.lower())
         for key, _, begin, end in layout.sequences.tolist():
             other, count = first.setdefault((axis, key), (name, end - begin))
             if count == end - begin:
@@ -170,7 +202,28 @@ def _unequal_lengths(
             if key < len(minibatch.keys):
                 message = message.replace("a sequence", f"the sequence {minibatch.keys[key]}", 1)
             hint = f"mend the data, or {own_axis(other if count < end - begin else name)}"
-            return Diagnostic("DifferentSequences", message, span, hint, severity="warning")
+            return Diagnostic("DifferentSequences", message, use.section.span, hint, severity="warning")
+    return None
+
+
+def _not_finite(minibatch: Minibatch, span: Span | None) -> Diagnostic | None:
+    """Return the warning of the first stream with a value that is not finite; a run ends where its criterion is not."""
+    import numpy as np
+
+    from cntkpy.readers.common.sparse import is_dense
+
+    for name, values in minibatch.streams.items():
+        numbers: NDArray[np.floating] = values if is_dense(values) else values.data
+        finite = np.isfinite(numbers)
+        if finite.all():
+            continue
+        message, layout = f"the stream '{name}' has the value {numbers[~finite][0]}", minibatch.layouts[name]
+        if is_dense(values) and layout.num_sequences == len(minibatch.keys):
+            step, slot, owner = layout.cells
+            wrong: NDArray[np.bool] = np.any(~finite.reshape(layout.T, layout.S, -1), axis=2)
+            message += f" in sequence {minibatch.keys[int(owner[np.argmax(wrong[step, slot])])]}"
+        hint = "mend the data, or leave such samples out: a training ends where its criterion is not a number"
+        return Diagnostic("DataMismatch", message, span, hint, severity="warning")
     return None
 
 

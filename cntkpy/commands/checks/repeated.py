@@ -25,9 +25,9 @@ def repeated_problems(top: Use) -> Iterator[Diagnostic]:
 
 def _replaced(entry: Definition) -> Iterator[Diagnostic]:
     texts = [*(entry.earlier or ()), entry.parts[0]]
-    for before, after in itertools.pairwise(texts):
-        if not _is_meant(before, after):
-            message = f"'{entry.name}' has been set before, at {before.span}: '{shorten(before.string, 40)}' is lost"
+    for first, after in itertools.pairwise(texts):
+        if not _is_meant(first, after):
+            message = f"'{entry.name}' has been set before, at {first.span}: '{shorten(first.string, 40)}' is lost"
             hint = "the last one counts; remove one of the two"
             yield Diagnostic("RepeatedParameter", message, after.span, hint, severity="warning")
 
@@ -36,9 +36,9 @@ def _hidden(section: ConfigParameters, entry: Definition) -> Iterator[Diagnostic
     """Report a section of a file that is further out, and that a word hides from the command or section around it."""
     outer = section.parent
     while outer is not None:
-        found = outer.definition(entry.name)
-        if found is not None and found.bracket and not found.span.in_word:
-            whose, place = _name_of(section), found.span
+        definition = outer.definition(entry.name)
+        if definition is not None and definition.bracket and not definition.span.in_word:
+            whose, place = _name_of(section), definition.span
             message = f"for '{whose}' this replaces the section '{entry.name}' of {place}, it does not add to it"
             hint = f"write {_path_of(outer)}{entry.name}=[...] to change single entries"
             yield Diagnostic("SectionReplaced", message, entry.parts[-1].span, hint, severity="warning")
@@ -56,12 +56,12 @@ def _path_of(section: ConfigParameters) -> str:
     return f"{inside}/" if inside else ""
 
 
-def _is_meant(before: Fragment, after: Fragment) -> bool:
-    """Whether one text replaces another of elsewhere, or the same text, or is a section that replaces one (CK034)."""
-    source = before.span.source
-    if before.string == "true" and not before.span.starts_with("true"):
+def _is_meant(first: Fragment, after: Fragment) -> bool:
+    """Return whether a text replaces one of elsewhere or the same text, or is a section that replaces one (CK034)."""
+    source = first.span.source
+    if first.string == "true" and not first.span.starts_with("true"):
         return True  # a name without a value
     of_file = isinstance(source, Source) and source.path is not None
-    if not of_file or source is not after.span.source or before.string == after.string:
+    if not of_file or source is not after.span.source or first.string == after.string:
         return True
-    return all(Definition("", None, text).bracket for text in (before, after))
+    return all(Definition("", None, text).bracket for text in (first, after))

@@ -1,4 +1,4 @@
-"""What `check` knows about commands: their actions, readers, builders and schedules."""
+"""Rules of `check` for commands: their actions, readers, builders and schedules."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ NODE_SECTIONS = {
     "lmsequencewriter": "NODE=[file=... ; token=...]",
     "lusequencewriter": "NODE=[file=... ; token=...]",
 }
-"""What a writer needs, by its type in lower case; others need `dim` and `scpFile`."""
+"""Parameters that a writer needs, by its type in lower case; others need `dim` and `scpFile`."""
 OF_VALUES = ("CK020", "CK021", "CK022", "CK023", "CK024")
-"""What is wrong with a value by itself."""
+"""Kinds of errors that concern a value by itself."""
 
 
 def command_problems(top: TopLevel) -> Iterator[Diagnostic]:
@@ -45,8 +45,12 @@ def command_problems(top: TopLevel) -> Iterator[Diagnostic]:
     except ConfigError as error:
         yield error.diagnostic
         return
-    others = {command.name for command in commands if command.name not in uses}
-    here = [one for one in problems if one.message.removeprefix(f"{top.section.path}:").partition(":")[0] not in others]
+    unused = {command.name for command in commands if command.name not in uses}
+    here = [
+        problem
+        for problem in problems
+        if problem.message.removeprefix(f"{top.section.path}:").partition(":")[0] not in unused
+    ]
     yield from diagnostics_of(here)
     for command in commands:
         use = uses.get(command.name)
@@ -81,7 +85,7 @@ def idle_problems(top: TopLevel) -> Iterator[Diagnostic]:
     yield from (
         replace(error.diagnostic, severity="warning") for use in idle for error in use.unknown if error.hint is not None
     )  # others may be for another program
-    for use in (inside for one in idle for inside in one.walk()):
+    for use in (inside for command in idle for inside in command.walk()):
         for parameter in use.parameters():
             if parameter.type.is_section or not parameter.stands_in(use.section):
                 continue
@@ -97,14 +101,14 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
     builds = any(has_trait(action, BUILDS) for action in use.actions) and any(
         is_given(use.section, name) for name in BUILDERS
     )
-    for one in use.parameters():
-        if builds and one.name == "modelPath" and not use.section.exists("modelPath"):
+    for parameter in use.parameters():
+        if builds and parameter.name == "modelPath" and not use.section.exists("modelPath"):
             continue  # the network is built, no model is loaded
-        if not one.required and one.find(use.section) is None:
+        if not parameter.required and parameter.find(use.section) is None:
             continue  # a default is never wrong
         try:
-            value = one.read(use.section)
-            if one.type.per_epoch and one.default is not None and not value:
+            value = parameter.read(use.section)
+            if parameter.type.per_epoch and parameter.default is not None and not value:
                 _ = value[0]  # its error
         except ConfigError as error:
             yield error.diagnostic
@@ -159,11 +163,13 @@ def writer_problems(command: Use) -> Iterator[Diagnostic]:
     nodes = {str(_node_of(part)).lower() for part in parts}
     if not parts:
         hint = f"add {NODE_SECTIONS.get(name.lower(), 'NODE=[dim=... ; scpFile=...]')}"
-        given = use.section.find("deserializers")
-        if given is not None:
+        deserializers = use.section.find("deserializers")
+        if deserializers is not None:
             hint = f"deserializers belong to a reader; {hint}"
         message = f"{use.section.path}: the {name} has no section of a node to write"
-        yield Diagnostic("MissingParameter", message, given.span if given is not None else use.section.span, hint)
+        yield Diagnostic(
+            "MissingParameter", message, deserializers.span if deserializers is not None else use.section.span, hint
+        )
         return
     if name.lower() == BINARY.lower() and missing("data") is None:
         import numpy as np
@@ -212,39 +218,39 @@ def training_problems(section: ConfigParameters, precision: str) -> Iterator[Dia
 def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
     """Lists per epoch that have more values than there are epochs; those at the end are never used."""
     epochs = sgd.max_epochs
-    for one in sgd.parameters():
-        value = sgd.given(one.name)
-        if value is None or not one.type.per_epoch:
+    for parameter in sgd.parameters():
+        value = sgd.given(parameter.name)
+        if value is None or not parameter.type.per_epoch:
             continue
-        listed = one.read(sgd.config)
+        listed = parameter.read(sgd.config)
         count = len(cast("PerEpoch[Any]", listed)) if isinstance(listed, PerEpoch) else 0
         if count > epochs > 0:
             message = f"{value.path}: {count} values for {epochs} epoch{'s' * (epochs != 1)}"
-            more = "the last one is" if count - epochs == 1 else f"the last {count - epochs} are"
-            yield Diagnostic("LongSchedule", message, value.span, f"{more} never used")
+            surplus = "the last one is" if count - epochs == 1 else f"the last {count - epochs} are"
+            yield Diagnostic("LongSchedule", message, value.span, f"{surplus} never used")
 
 
 def builder_problems(command: Command) -> Iterator[Diagnostic]:
     """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
     section = command.section
-    given = [one.name for one in builders_of(section)]
+    present = [one.name for one in builders_of(section)]
     used = builder_of(section)
-    if used is not None and len(given) > 1:
+    if used is not None and len(present) > 1:
         place = used.value(section)
         where = f" of {place.span}" if place is not None and place.span is not None else ""
-        for name in given:
-            other = section.find(name)
-            if name != used.name and other is not None:
+        for name in present:
+            second = section.find(name)
+            if name != used.name and second is not None:
                 message = f"command {command.name}: the {used.name}{where} is used, not this {name}"
                 hint = f"keep one of them; {name}=default removes this one"
-                yield Diagnostic("SeveralBuilders", message, other.span, hint, severity="warning")
+                yield Diagnostic("SeveralBuilders", message, second.span, hint, severity="warning")
     if not set(map(str, command.actions)) & set(TRAINING):
         return
     try:
         starts_from_model(TrainParameters(section))
     except ConfigError as error:
         yield error.diagnostic
-    if given or section.exists("initialModel"):
+    if present or section.exists("initialModel"):
         return
     names = [name for name in section.names() if not section.is_removed(name)]
     for name in filter(None, (nearest(builder, names) for builder in BUILDERS)):
@@ -261,19 +267,19 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
 def untrained_network(command: Command) -> Iterator[Diagnostic]:
     """Report a new network is evaluated: a builder is visible, and no action before has trained the network."""
     section = command.section
-    before = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
-    action = next((action for action in before if has_trait(str(action), EVALUATES)), None)
+    earlier = itertools.takewhile(lambda action: action not in TRAINING, command.actions)
+    action = next((action for action in earlier if has_trait(str(action), EVALUATES)), None)
     builder = builder_of(section) if action is not None else None
     try:
         if action is None or builder is None or _loads(builder.value(section)):
             return
     except ConfigError:
         return  # found where values are looked at
-    span, own = action.span, section.exists_current(builder.name)
-    if not own and section.exists("modelPath"):
-        what = f"a new network is built by the {builder.name} further out; no model is loaded"
+    span, is_local = action.span, section.exists_current(builder.name)
+    if not is_local and section.exists("modelPath"):
+        problem = f"a new network is built by the {builder.name} further out; no model is loaded"
         hint = f"move {builder.name} into the command that trains"
-        yield Diagnostic("InheritedBuilder", f"command {command.name}: {what}", span, hint, severity="warning")
+        yield Diagnostic("InheritedBuilder", f"command {command.name}: {problem}", span, hint, severity="warning")
         return
     message = f"command {command.name}: {action} evaluates a new, untrained network, built by the {builder.name}"
     hint = f"remove {builder.name} and give modelPath; or train first: action = train:{action}"

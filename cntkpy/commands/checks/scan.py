@@ -28,7 +28,7 @@ class Command:
 
     @property
     def trains(self) -> bool:
-        """Whether one of the actions is a training."""
+        """True if one of the actions is a training."""
         return any(action in TRAINING for action in self.actions)
 
 
@@ -43,13 +43,13 @@ def scan_commands(
     are returned. `sections` has those of commands that have been read before.
     """
     commands: list[Command] = []
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def note(error: ConfigError) -> None:
         if problems is None:
             raise error
-        if str(error) not in told:
-            told.add(str(error))
+        if str(error) not in reported:
+            reported.add(str(error))
             problems.append(error)
 
     root = top.section
@@ -75,9 +75,9 @@ def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigPara
 
         def hint() -> str | None:
             if name.span is None:  # nobody has written it
-                there = [other for other, section in root.inner() if CommandParameters(section).given("action")]
+                there = [candidate for candidate, section in root.inner() if CommandParameters(section).given("action")]
                 return f"no command is given, the default is {name}: add command = {':'.join(there) or 'SECTION'}"
-            return suggestion(name, [other for other, _ in root.inner()])
+            return suggestion(name, [candidate for candidate, _ in root.inner()])
 
         message = f"{root.path}:{name} is missing, the section of a command"
         raise ConfigError("MissingParameter", message, span=name.span, hint=hint)

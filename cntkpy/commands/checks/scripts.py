@@ -50,4 +50,4 @@ def ndl_findings(name: str, text: str | None = None) -> list[Finding]:
         statements = file_statements(text, name)
     except ConfigError as error:
         return [Finding.of(error.diagnostic)]
-    return [Finding.of(one) for one in idle_problems(statements, {}, ())]
+    return [Finding.of(diagnostic) for diagnostic in idle_problems(statements, {}, ())]

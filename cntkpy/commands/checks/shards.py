@@ -39,13 +39,13 @@ def shard_problems(use: Use) -> Iterator[Diagnostic]:
         yield Diagnostic("CannotRead", message, value.span, error.hint, severity="error")
         return
     endings = endings_of(streams)
-    for name, one in streams:
+    for name, stream in streams:
         try:
-            _look(shards, endings.index(one.endings(name)), name, one)
+            _look(shards, endings.index(stream.endings(name)), name, stream)
         except DataError as error:
             section = p.input.section(name)
-            given = next(filter(None, map(one.given, ("dim", "member", "transforms"))), None)
-            place = given.span if given is not None else section.span
+            setting = next(filter(None, map(stream.given, ("dim", "member", "transforms"))), None)
+            place = setting.span if setting is not None else section.span
             yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
 
 

@@ -22,10 +22,10 @@ class Stream(NamedTuple):
     name: str
     dim: int | None
     span: Span | None
-    """Where the dimension is given."""
+    """Parameter that gives the dimension."""
     section: Span | None = None
     advice: Callable[[int], str | None] = lambda wanted: None
-    """What to write for samples of so many elements, if that is more than another `dim`."""
+    """Advice for samples of so many elements, if it is more than another `dim`."""
 
 
 class Streams(dict[str, Stream]):
@@ -38,7 +38,7 @@ class Streams(dict[str, Stream]):
 
 def reader_streams(reader: Use) -> Streams | None:
     """Return the streams of a reader by name in lower case; None where its sections do not name them."""
-    found = Streams()
+    streams = Streams()
     for use in reader.walk():
         if use.open:
             return None
@@ -46,10 +46,10 @@ def reader_streams(reader: Use) -> Streams | None:
         if _is_left_out(use):
             continue
         if kind in ("stream", "features", "labels"):
-            found[name.lower()] = Stream(name, *_width(use), use.section.span, functools.partial(_advice, use))
+            streams[name.lower()] = Stream(name, *_width(use), use.section.span, functools.partial(_advice, use))
         elif kind == "skipped":
-            found.skipped[name.lower()] = use.section.span
-    return found or None
+            streams.skipped[name.lower()] = use.section.span
+    return streams or None
 
 
 def _is_left_out(use: Use) -> bool:
@@ -119,10 +119,10 @@ def missing_or_wrong(
         if stream is None and read is not None and node.name not in read:
             continue
         if stream is None:
-            hint = _what_to_write(node.name, suggestion(node.name, [one.name for one in streams.values()]), streams)
-            other = (meant or {}).get(node.name.lower(), "")
-            if other.lower() in streams:
-                hint = f"'{node.name} = {other}' gives the input another name: write {node.name} = Pass ({other})"
+            hint = _what_to_write(node.name, suggestion(node.name, [known.name for known in streams.values()]), streams)
+            alias = (meant or {}).get(node.name.lower(), "")
+            if alias.lower() in streams:
+                hint = f"'{node.name} = {alias}' gives the input another name: write {node.name} = Pass ({alias})"
             message = f"the reader has no stream for the input '{node.name}'"
             severity = "error" if node.name in needed else "warning"
             yield Diagnostic("MissingStream", message, node.span, hint, severity=severity)
@@ -145,13 +145,15 @@ def needed_by(network: Network | ValidatedNetwork) -> set[str]:
 
 
 def _below(nodes: Iterable[Node], trained: bool = False) -> set[str]:
-    waiting, found = list(nodes), set[str]()
+    waiting, below = list(nodes), set[str]()
     while waiting:
         node = waiting.pop()
-        if node.name not in found:
-            found.add(node.name)
-            waiting += [one for one in node.inputs if one is not None and not (trained and node.kind.precompute)]
-    return found
+        if node.name not in below:
+            below.add(node.name)
+            waiting += [
+                operand for operand in node.inputs if operand is not None and not (trained and node.kind.precompute)
+            ]
+    return below
 
 
 def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) -> list[Input]:
@@ -177,7 +179,7 @@ def layers_beside(
     for node in inputs:
         stream = streams.get(node.name)
         if stream is None and trains:
-            names = [one.name for one in streams.values()]
+            names = [known.name for known in streams.values()]
             hint = f"the reader delivers {', '.join(names)}; add '{node.name}' to its section"
             message = f"the reader has no stream for the input '{node.name}' of the {builder}"
             yield Diagnostic("MissingStream", message, span, suggestion(node.name, names) or hint)
@@ -195,19 +197,19 @@ def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: 
         streams, reader: what the reader delivers, and its section.
         owner: what has the inputs, for the messages.
     """
-    for one in inputs:
-        stream = streams.get(one.name.lower())
+    for needed in inputs:
+        stream = streams.get(needed.name.lower())
         if stream is None:
-            message = f"the reader has no stream for the input '{one.name}' of {owner}"
-            meant = nearest(one.name, [stream.name for stream in streams.values()])
+            message = f"the reader has no stream for the input '{needed.name}' of {owner}"
+            meant = nearest(needed.name, [stream.name for stream in streams.values()])
             near = streams[meant.lower()] if meant else None
             place = (near.section if near is not None else None) or reader.section.span
-            hint = _what_to_write(one.name, f"write {one.name} in place of {meant}" if meant else "", streams)
+            hint = _what_to_write(needed.name, f"write {needed.name} in place of {meant}" if meant else "", streams)
             yield Diagnostic("MissingStream", message, place, hint)
-        elif None not in (stream.dim, one.size) and stream.dim != one.size:
+        elif None not in (stream.dim, needed.size) and stream.dim != needed.size:
             message = f"the stream '{stream.name}' has {stream.dim} elements"
             written = stream.span is not None and stream.span.starts_with(str(stream.dim))
-            hint = f"write {one.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
-            hint = (stream.advice(one.size) if one.size is not None else None) or hint
-            message += f", but the input '{one.name}' of {owner} has {one.size}"
+            hint = f"write {needed.size}, or train with {stream.dim}" if written else f"train with {stream.dim}"
+            hint = (stream.advice(needed.size) if needed.size is not None else None) or hint
+            message += f", but the input '{needed.name}' of {owner} has {needed.size}"
             yield Diagnostic("DimensionMismatch", message, stream.span, hint)

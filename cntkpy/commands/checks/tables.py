@@ -20,7 +20,7 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
     Args:
         use: a section; of others than tables there are no problems.
     """
-    declared = next((one for one in use.declared if issubclass(one, TableParameters)), None)
+    declared = next((parameters for parameters in use.declared if issubclass(parameters, TableParameters)), None)
     if declared is None:
         return
     p = declared(use.section)
@@ -61,8 +61,8 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
             try:
                 check_schema(table, [], *asked)
             except DataError as error:
-                given = p.given(name)
-                place = given.span if given is not None else value.span
+                setting = p.given(name)
+                place = setting.span if setting is not None else value.span
                 yield Diagnostic("DataMismatch", error.message.rstrip("."), place, error.hint)
 
 
@@ -70,5 +70,5 @@ def _place(p: TableParameters, name: str, dim: bool) -> Any:
     """Return where a stream says which columns it is, or which dimension it has."""
     section = p.input.section(name)
     stream = TableStreamParameters(section)
-    given = next(filter(None, map(stream.given, ["dim"] if dim else ["columns", "alias", "dim"])), None)
-    return given.span if given is not None else section.span
+    value = next(filter(None, map(stream.given, ["dim"] if dim else ["columns", "alias", "dim"])), None)
+    return value.span if value is not None else section.span

@@ -94,12 +94,12 @@ class Device:
             raise self._missing(reason, gpus, cpus)
         return result
 
-    def _missing(self, what: str, gpus: list[Any], cpus: list[Any]) -> UserError:
+    def _missing(self, wanted: str, gpus: list[Any], cpus: list[Any]) -> UserError:
         have = ", ".join(f"{name_of(gpu)} ({gpu.device_kind})" for gpu in gpus)
         install = "" if have else f"; for NVIDIA GPUs {how_to_install('cuda')}"
         none = f"no GPU, only the CPU ({len(cpus)} devices)" if len(cpus) > 1 else "no GPU, only the CPU"
         return self._error(
-            f"{what} on this machine; JAX sees {have or none}", "use deviceId=auto or deviceId=cpu" + install
+            f"{wanted} on this machine; JAX sees {have or none}", "use deviceId=auto or deviceId=cpu" + install
         )
 
     def _error(self, message: str, hint: str) -> UserError:

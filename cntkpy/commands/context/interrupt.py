@@ -32,8 +32,8 @@ from cntkpy.cntk_config.base.stopping import UNSAVED, Stopped
 from cntkpy.cntk_config.base.writing import remove_temporaries
 
 if TYPE_CHECKING:
+    from cntkpy.trainers.fronts.config.training import TrainingLoop
     from cntkpy.trainers.log.reporting import Progress
-    from cntkpy.trainers.loop.sgd import TrainingLoop
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -60,7 +60,7 @@ class StopRequest:
     def __init__(self, process: bool = False) -> None:
         self.signal: int | None = None
         self._process = process
-        self._before: dict[int, Any] = {}
+        self._handlers_before: dict[int, Any] = {}
         self._sockets: tuple[socket.socket, socket.socket] | None = None
         self._old_socket = -1
 
@@ -92,17 +92,19 @@ class StopRequest:
             self._old_socket = signal.set_wakeup_fd(self._sockets[1].fileno(), warn_on_full_buffer=False)
             threading.Thread(target=self._watch, name="cntkpy-signals", daemon=True).start()
         for number in SIGNALS:
-            self._before[number] = signal.signal(number, self._noticed if self._process else self._note)
+            self._handlers_before[number] = signal.signal(number, self._noticed if self._process else self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._process and self.signal is not None:
-            for number in self._before:  # the process is ending; the thread sees to it that it comes to its end
+            for (
+                number
+            ) in self._handlers_before:  # the process is ending; the thread sees to it that it comes to its end
                 signal.signal(number, signal.SIG_IGN)  # the interpreter would set the default, which kills
             return
-        for number, handler in self._before.items():
+        for number, handler in self._handlers_before.items():
             signal.signal(number, handler)
-        self._before = {}
+        self._handlers_before = {}
         if self._sockets is not None:
             signal.set_wakeup_fd(self._old_socket)
             self._sockets[1].close()  # which ends the thread
@@ -253,7 +255,7 @@ def run_until_stopped(training: "TrainingLoop", stop: StopRequest | None) -> Non
         training: what is run.
         stop: that of the process; None: this is a library, where Ctrl-C ends the training only.
     """
-    from cntkpy.trainers.loop.partial import Interrupted
+    from cntkpy.trainers.fronts.config.partial import Interrupted
 
     if stop is None:
         with StopRequest() as own_stop_request:

@@ -69,9 +69,9 @@ class Script:
         return {node.name: f"node: {node.operation} {shapes.text(node.shape)}" for node in built.network.nodes.values()}
 
 
-def explained(one: Documented) -> str:
+def explained(entry: Documented) -> str:
     """Return a function of the library: how it is called, and what it does."""
-    target = documented().get(one.alias, one)
+    target = documented().get(entry.alias, entry)
     return "\n".join(line for line in (target.usage or target.name, target.meaning) if line)
 
 
@@ -126,10 +126,10 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
             continue
 
 
-def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Documented | None]]:
+def completions(text: str, scripts: list[Script]) -> Iterator[tuple[str, Documented | None]]:
     """Return the names that may follow a text: members of a record, options of a call, and whatever can be seen."""
     every = documented()
-    selected = _SELECTED.search(before)
+    selected = _SELECTED.search(text)
     if selected:
         prefix = selected[1] + "."
         for name, names_value in every.items():
@@ -138,7 +138,7 @@ def completions(before: str, scripts: list[Script]) -> Iterator[tuple[str, Docum
         for script in scripts:
             yield from ((name, None) for name in _inside(script.outline, selected[1]))
         return
-    called = _function_around(before)
+    called = _function_around(text)
     if called in every:
         target = every.get(every[called].alias, every[called])
         yield from ((f"{option}=", target) for option, _ in target.options)

@@ -28,16 +28,18 @@ class Fix:
     new: str
 
 
-def fixes(found: Analysis, first: int, last: int) -> Iterator[Fix]:
+def fixes(analysis: Analysis, first: int, last: int) -> Iterator[Fix]:
     """Return what can be corrected in the lines `first` to `last`, from 1."""
-    for finding in found.findings():
+    for finding in analysis.findings():
         span = finding.diagnostic.span
-        if span is None or span.source.name != found.name or not first <= span.line <= last:
+        if span is None or span.source.name != analysis.name or not first <= span.line <= last:
             continue
         meant = _MEANT.search(finding.fix)
-        word = _wrong_word(found.lines[span.line - 1], span, meant[1]) if meant is not None else None
+        word = _wrong_word(analysis.lines[span.line - 1], span, meant[1]) if meant is not None else None
         if meant is not None and word is not None:
-            everywhere = occurrences(found, word.line, word.column) if found.script_at(word.line, word.column) else []
+            everywhere = (
+                occurrences(analysis, word.line, word.column) if analysis.script_at(word.line, word.column) else []
+            )
             yield Fix(finding, everywhere or [word], meant[1])
 
 

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Analysis:
     """A text, and its configuration: that of the last state which could be read."""
 
-    def __init__(self, text: str, name: str, before: Analysis | None = None) -> None:
+    def __init__(self, text: str, name: str, previous: Analysis | None = None) -> None:
         self.text, self.name = text, name
         self.lines = text.split("\n")
         self.is_script = is_script(name)
@@ -43,10 +43,10 @@ class Analysis:
                 self.root = parse(text, name)
                 self.scripts = list(brainscript.scripts_of(self.root))
         except ConfigError:
-            self.root = before.root if before is not None else None
-        if not self.scripts and before is not None:
-            self.scripts = before.scripts
-        self._before = before.networks if before is not None and self.is_network else []
+            self.root = previous.root if previous is not None else None
+        if not self.scripts and previous is not None:
+            self.scripts = previous.scripts
+        self._earlier_networks = previous.networks if previous is not None and self.is_network else []
 
     @cached_property
     def networks(self) -> list[ndl.NetworkText]:
@@ -55,7 +55,7 @@ class Analysis:
             try:
                 return [ndl.read_file(self.text, self.name)]
             except ConfigError:
-                return self._before
+                return self._earlier_networks
         return list(ndl.networks_of(self.root)) if self.root is not None else []
 
     def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:

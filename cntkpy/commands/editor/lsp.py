@@ -220,13 +220,13 @@ class Places:
         found: the document.
     """
 
-    def __init__(self, types: Any, codec: Any, found: Analysis) -> None:
-        self._types, self._codec, self._found = types, codec, found
+    def __init__(self, types: Any, codec: Any, analysis: Analysis) -> None:
+        self._types, self._codec, self._analysis = types, codec, analysis
 
     def read(self, position: Any) -> tuple[int, int]:
         """Line and column, both from 1."""
-        line = min(int(position.line), len(self._found.lines) - 1)
-        text = self._found.lines[line]
+        line = min(int(position.line), len(self._analysis.lines) - 1)
+        text = self._analysis.lines[line]
         column, units = 0, int(position.character)
         while column < len(text) and units > 0:
             units -= self._codec.client_num_units(text[column])
@@ -269,12 +269,12 @@ def _symbol(types: Any, places: Places, symbol: Symbol) -> Any:
     )
 
 
-def _action(types: Any, uri: str, at: Places, fix: Fix) -> Any:
+def _action(types: Any, uri: str, places: Places, fix: Fix) -> Any:
     """Return a correction that the editor offers."""
     return types.CodeAction(
         f"Replace with '{fix.new}'",
         kind=types.CodeActionKind.QuickFix,
-        edit=types.WorkspaceEdit({uri: [types.TextEdit(at.range(span), fix.new) for span in fix.spans]}),
+        edit=types.WorkspaceEdit({uri: [types.TextEdit(places.range(span), fix.new) for span in fix.spans]}),
         is_preferred=True,
     )
 
@@ -287,16 +287,16 @@ def _in_file(findings: Iterable[Finding], name: str) -> Iterator[tuple[Finding, 
             yield finding, span
 
 
-def _formatted(found: Analysis) -> str:
+def _formatted(analysis: Analysis) -> str:
     """Return the text of a document laid out; as it is when it cannot be read, and in NDL."""
     from cntkpy.commands.tools.format import format_text
 
-    if found.is_network:
-        return found.text  # it has a layout of its own
+    if analysis.is_network:
+        return analysis.text  # it has a layout of its own
     try:
-        return format_text(found.text, found.name)
+        return format_text(analysis.text, analysis.name)
     except UserError:
-        return found.text
+        return analysis.text
 
 
 def _hover(types: Any, text: str | None) -> Any:

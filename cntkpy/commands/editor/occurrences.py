@@ -26,20 +26,20 @@ Scope = tuple[str, ...]
 """The names of the sections around a place, in lower case."""
 
 
-def occurrences(found: Analysis, line: int, column: int) -> list[Span]:
+def occurrences(analysis: Analysis, line: int, column: int) -> list[Span]:
     """Return all places of the document that mean what the name at a place means (both from 1), in their order."""
-    script, network = _script_at(found, line, column), found.network_at(line, column)
+    script, network = _script_at(analysis, line, column), analysis.network_at(line, column)
     if script is not None:
-        spans = _of_script(found, *script)
+        spans = _of_script(analysis, *script)
     elif network is not None:
-        spans = _of_network(found, network[1])
+        spans = _of_network(analysis, network[1])
     else:
-        name_place = _name_at(found, line, column)
-        spans = list(_of_configuration(found, *name_place)) if name_place is not None else []
+        name_place = _name_at(analysis, line, column)
+        spans = list(_of_configuration(analysis, *name_place)) if name_place is not None else []
     return sorted(spans, key=lambda span: (span.line, span.column))
 
 
-def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
+def renamed(analysis: Analysis, line: int, column: int, new: str) -> list[Span]:
     """Return the places to be changed when the name at a place (both from 1) becomes another.
 
     Raises:
@@ -47,36 +47,36 @@ def renamed(found: Analysis, line: int, column: int, new: str) -> list[Span]:
     """
     if not NAME.fullmatch(new):
         raise UserError("BadValue", f"'{new}' is not a name: letters, digits and _, no digit first")
-    script = _script_at(found, line, column)
+    script = _script_at(analysis, line, column)
     if script is not None:
-        spans = occurrences(found, line, column)
+        spans = occurrences(analysis, line, column)
         if not spans:
             raise UserError("BadValue", f"'{script[1].name}' is a function of the library; it keeps its name")
         if any(mention.name == new for mention in script[0].outline.mentions):
             raise UserError("BadValue", f"'{new}' is used in this network already")
         return spans
-    network = found.network_at(line, column)
+    network = analysis.network_at(line, column)
     if network is not None:
-        return _renamed_in_network(found, *network, new)
-    name_place = _name_at(found, line, column)
+        return _renamed_in_network(analysis, *network, new)
+    name_place = _name_at(analysis, line, column)
     if name_place is None:
         raise UserError("BadValue", "there is no variable and no section of yours to rename")
     scope, name = name_place
-    use = found.use(list(scope))
+    use = analysis.use(list(scope))
     read = {name.lower() for name in (*use.names(), *use.reads_below())} if use is not None else set[str]()
     if name.lower() in read:
         raise UserError("BadValue", f"'{name}' is a parameter: under another name it would not be read")
     if new.lower() in read:
         raise UserError("BadValue", f"'{new}' is a parameter of this section")
     for depth in range(len(scope), -1, -1):
-        section = _section(found, scope[:depth])
+        section = _section(analysis, scope[:depth])
         if section is not None and section.definition(new) is not None:
             raise UserError("BadValue", f"'{new}' is defined already")
-    section = _section(found, scope)
+    section = _section(analysis, scope)
     entry = section.definition(name) if section is not None else None
-    if entry is not None and entry.name_span is not None and entry.name_span.source.name != found.name:
+    if entry is not None and entry.name_span is not None and entry.name_span.source.name != analysis.name:
         raise UserError("BadValue", f"'{name}' is defined at {entry.name_span}: rename it there")
-    return occurrences(found, line, column)
+    return occurrences(analysis, line, column)
 
 
 def _script_at(analysis: Analysis, line: int, column: int) -> tuple[Script, Mention] | None:
@@ -108,10 +108,10 @@ def _of_script(analysis: Analysis, script: Script, mention: Mention) -> list[Spa
     return [span for span in own_spans.values() if _is_name(analysis, span, definition.name)]
 
 
-def _of_network(found: Analysis, key: Key) -> list[Span]:
+def _of_network(analysis: Analysis, key: Key) -> list[Span]:
     """Return the places of a name in NDL; a section may be run by several commands."""
-    spans = [span for network in found.networks for span in network.mentions.get(key, ())]
-    own_spans = {(span.line, span.column): span for span in spans if span.source.name == found.name}
+    spans = [span for network in analysis.networks for span in network.mentions.get(key, ())]
+    own_spans = {(span.line, span.column): span for span in spans if span.source.name == analysis.name}
     return list(own_spans.values())
 
 
@@ -137,9 +137,9 @@ def _parameter(definition: Definition) -> Iterator[Span]:
         yield place.text.span(place.start + match.start(), len(definition.name))
 
 
-def _is_name(found: Analysis, span: Span, name: str) -> bool:
+def _is_name(analysis: Analysis, span: Span, name: str) -> bool:
     """Return whether the text at a place is the name; the place of a definition is that of all of it."""
-    return found.lines[span.line - 1][span.column - 1 :].startswith(name)
+    return analysis.lines[span.line - 1][span.column - 1 :].startswith(name)
 
 
 def _of_configuration(analysis: Analysis, scope: Scope, name: str) -> Iterator[Span]:
@@ -174,22 +174,22 @@ def _definitions(analysis: Analysis) -> Iterator[tuple[int, int, str]]:
             yield number, match.start(), match[1]
 
 
-def _name_at(found: Analysis, line: int, column: int) -> tuple[Scope, str] | None:
+def _name_at(analysis: Analysis, line: int, column: int) -> tuple[Scope, str] | None:
     """Return the section and the name that are meant at a place: by a variable, a definition, or a list of commands."""
-    if found.root is None or line > len(found.lines):
+    if analysis.root is None or line > len(analysis.lines):
         return None
-    text = found.lines[line - 1]
+    text = analysis.lines[line - 1]
     for variable in VARIABLE.finditer(text):
         if variable.start() < column <= variable.end():
-            scope = _visible(found, _scope(found, line, variable.start()), variable["name"])
+            scope = _visible(analysis, _scope(analysis, line, variable.start()), variable["name"])
             return (scope, variable["name"]) if scope is not None else None
-    for number, start, name in _definitions(found):
+    for number, start, name in _definitions(analysis):
         if number == line and start < column <= start + len(name) + 1:
-            return _scope(found, line, start), name
+            return _scope(analysis, line, start), name
     for commands in _COMMANDS.finditer(text):
         for word in NAME.finditer(commands[1]):
             start = commands.start(1) + word.start()
-            if start < column <= start + len(word[0]) + 1 and found.root.definition(word[0]) is not None:
+            if start < column <= start + len(word[0]) + 1 and analysis.root.definition(word[0]) is not None:
                 return (), word[0]
     return None
 
@@ -198,17 +198,17 @@ def _scope(analysis: Analysis, line: int, start: int) -> Scope:
     return tuple(name.lower() for name in analysis.enclosing(line, start + 1))
 
 
-def _visible(found: Analysis, scope: Scope, name: str) -> Scope | None:
+def _visible(analysis: Analysis, scope: Scope, name: str) -> Scope | None:
     """Return the section, from one outwards, that defines a name; None if none does."""
     for depth in range(len(scope), -1, -1):
-        section = _section(found, scope[:depth])
+        section = _section(analysis, scope[:depth])
         if section is not None and section.definition(name) is not None:
             return scope[:depth]
     return None
 
 
-def _section(found: Analysis, scope: Scope) -> ConfigParameters | None:
-    section = found.root
+def _section(analysis: Analysis, scope: Scope) -> ConfigParameters | None:
+    section = analysis.root
     for name in scope:
         if section is None or section.definition(name) is None:
             return None
@@ -222,9 +222,9 @@ def _section(found: Analysis, scope: Scope) -> ConfigParameters | None:
 class _Document:
     """The document as the source of its places."""
 
-    def __init__(self, found: Analysis) -> None:
-        self.name = found.name
-        self._lines = found.lines
+    def __init__(self, analysis: Analysis) -> None:
+        self.name = analysis.name
+        self._lines = analysis.lines
 
     def line(self, number: int) -> str | None:
         return self._lines[number - 1] if 1 <= number <= len(self._lines) else None

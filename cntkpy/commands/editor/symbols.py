@@ -37,63 +37,65 @@ class Symbol:
     inside: list[Symbol] = field(default_factory=list["Symbol"])
 
 
-def symbols(found: Analysis) -> list[Symbol]:
+def symbols(analysis: Analysis) -> list[Symbol]:
     """Return the outline of a document, in the order of its text."""
-    if found.is_script:
-        return _ordered(_members(found.name, found.scripts))
-    if found.is_network:
-        return _ordered(_of_network(name) for network in found.networks for name in network.names)
-    return _ordered(_sections(found, found.root, 0)) if found.root is not None else []
+    if analysis.is_script:
+        return _ordered(_members(analysis.name, analysis.scripts))
+    if analysis.is_network:
+        return _ordered(_of_network(name) for network in analysis.networks for name in network.names)
+    return _ordered(_sections(analysis, analysis.root, 0)) if analysis.root is not None else []
 
 
-def _sections(found: Analysis, section: ConfigParameters, depth: int) -> Iterator[Symbol]:
+def _sections(analysis: Analysis, section: ConfigParameters, depth: int) -> Iterator[Symbol]:
     for name in section.names():
         entry = section.definition(name)
         span = entry.name_span if entry is not None else None
-        if entry is None or span is None or span.source.name != found.name:
+        if entry is None or span is None or span.source.name != analysis.name:
             continue
-        own_parts = [part for part in entry.parts if part.span.source.name == found.name]
+        own_parts = [part for part in entry.parts if part.span.source.name == analysis.name]
         end = max((_end(part) for part in own_parts), default=(span.line, span.column + span.length))
         text = "" if entry.bracket else " ".join(entry.text.split())
         symbol = Symbol(name, "section" if entry.bracket else "value", text[:60], span, max(end, _behind(span)))
         if entry.bracket and depth < 20:
-            symbol.inside = _inside(found, section, name, depth)
+            symbol.inside = _inside(analysis, section, name, depth)
             if depth == 0 and any(part.name.lower() == "action" for part in symbol.inside):
                 symbol.kind = "command"
         yield symbol
 
 
-def _inside(found: Analysis, section: ConfigParameters, name: str, depth: int) -> list[Symbol]:
+def _inside(analysis: Analysis, section: ConfigParameters, name: str, depth: int) -> list[Symbol]:
     if name.lower() in KEYS:
         first = section.definition(name)
         start, end = (first.parts[0].span.line, _end(first.parts[-1])[0]) if first is not None else (0, 0)
-        inside = [member for member in _members(found.name, found.scripts) if start <= member.span.line <= end]
+        inside = [member for member in _members(analysis.name, analysis.scripts) if start <= member.span.line <= end]
         return _ordered(inside)
     entry = section.definition(name)
-    if entry is not None and found.root is not None and name.lower() in network_texts(found.root):
-        return _network(found, entry.parts)
+    if entry is not None and analysis.root is not None and name.lower() in network_texts(analysis.root):
+        return _network(analysis, entry.parts)
     try:
-        return _ordered(_sections(found, ConfigParameters.from_value(section.stored(name, raw=True)), depth + 1))
+        return _ordered(_sections(analysis, ConfigParameters.from_value(section.stored(name, raw=True)), depth + 1))
     except ConfigError:
         return []
 
 
-def _network(found: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
+def _network(analysis: Analysis, parts: Iterable[Fragment]) -> list[Symbol]:
     """Return the names of a network in NDL that stand in a section; none if it is not a network."""
-    places = [(part.span, _end(part)) for part in parts if part.span.source.name == found.name]
+    places = [(part.span, _end(part)) for part in parts if part.span.source.name == analysis.name]
     stretches = [((span.line, span.column), end) for span, end in places]
     names = {
         (name.span.line, name.span.column): name
-        for network in found.networks
+        for network in analysis.networks
         for name in network.names
-        if name.span.source.name == found.name
+        if name.span.source.name == analysis.name
     }
     return _ordered(_of_network(name) for key, name in names.items() if any(a <= key <= b for a, b in stretches))
 
 
-def _of_network(one: Name) -> Symbol:
-    kind = "function" if one.is_macro else "member"
-    return Symbol(one.name, kind, "", one.span, max(one.end, _behind(one.span)), list(map(_of_network, one.inside)))
+def _of_network(name: Name) -> Symbol:
+    kind = "function" if name.is_macro else "member"
+    return Symbol(
+        name.name, kind, "", name.span, max(name.end, _behind(name.span)), list(map(_of_network, name.inside))
+    )
 
 
 def _members(name: str, scripts: Iterable[Script]) -> Iterator[Symbol]:
@@ -113,8 +115,8 @@ def _member(definition: Definition) -> Symbol:
     return Symbol(definition.name, kind, "", span, end, _ordered(inside))
 
 
-def _ordered(found: Iterable[Symbol]) -> list[Symbol]:
-    return sorted(found, key=lambda symbol: (symbol.span.line, symbol.span.column))
+def _ordered(entries: Iterable[Symbol]) -> list[Symbol]:
+    return sorted(entries, key=lambda symbol: (symbol.span.line, symbol.span.column))
 
 
 def _behind(span: Span) -> tuple[int, int]:

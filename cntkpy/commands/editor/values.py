@@ -15,9 +15,9 @@ _BEHIND = re.compile(r"(?:^|[\s;\[{(])([A-Za-z_][A-Za-z0-9_]*+)\s*+=\s*+([^=;#\[
 _ELEMENTS = re.compile(r"(?<![^\s:,(])[^\s:,(]*$")
 
 
-def value_at(before: str) -> tuple[str, str] | None:
+def value_at(line: str) -> tuple[str, str] | None:
     """The parameter whose value is being written at the end of a line, and what is written of its last element."""
-    match = _BEHIND.search(before)
+    match = _BEHIND.search(line)
     if match is None:
         return None
     begun = _ELEMENTS.search(match[2])

@@ -84,8 +84,8 @@ def _title(run: Run, confusion: Confusion) -> str:
     return f"{run.name}: {confusion.command}, {right:,} of {total:,} samples right ({100 * right / max(1, total):.2f}%)"
 
 
-def _matrix(one: Confusion) -> Markup | None:
-    size = len(one.counts)
+def _matrix(confusion: Confusion) -> Markup | None:
+    size = len(confusion.counts)
     if size > MAX_CLASSES:
         return tag("p", f"{size} classes: the matrix is left out.", class_="note")
     head = tag("tr", tag("th", "is \\ taken for"), [tag("th", number, scope="col") for number in range(size)])
@@ -95,7 +95,7 @@ def _matrix(one: Confusion) -> Markup | None:
             tag("th", number, scope="row"),
             [tag("td", count or "", class_=_heat(count, sum(row))) for count in row],
         )
-        for number, row in enumerate(one.counts)
+        for number, row in enumerate(confusion.counts)
     ]
     table = tag("table", tag("thead", head), tag("tbody", rows), class_="confusion")
     return tag("div", table, class_="scroll")
@@ -105,10 +105,10 @@ def _heat(count: int, total: int) -> str | None:
     return f"h{max(1, round(HEAT * count / total))}" if count and total else None
 
 
-def _pairs(one: Confusion) -> Markup | None:
+def _pairs(confusion: Confusion) -> Markup | None:
     pairs = [
         (count, label, taken_for)
-        for label, row in enumerate(one.counts)
+        for label, row in enumerate(confusion.counts)
         for taken_for, count in enumerate(row)
         if count and label != taken_for
     ]
@@ -119,14 +119,14 @@ def _pairs(one: Confusion) -> Markup | None:
     return tag("p", "Taken for another class most often: ", ", ".join(texts), ".")
 
 
-def _worst(one: Confusion) -> Markup | None:
-    if not one.worst:
+def _worst(confusion: Confusion) -> Markup | None:
+    if not confusion.worst:
         return None
-    steps = any(example.step for example in one.worst)
-    pictures = any(example.picture for example in one.worst)
+    steps = any(example.step for example in confusion.worst)
+    pictures = any(example.picture for example in confusion.worst)
     names = ["sequence", *(["step"] if steps else []), "class", "taken for", "loss", *(["picture"] if pictures else [])]
     rows: list[Markup] = []
-    for example in one.worst:
+    for example in confusion.worst:
         cells = [str(example.sequence), *([str(example.step)] if steps else [])]
         cells += [str(example.label), str(example.taken_for), f"{example.loss:.4g}"]
         shown = tag("td", _picture(example)) if pictures else None

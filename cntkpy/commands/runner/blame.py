@@ -21,7 +21,7 @@ OURS = Path(__file__).resolve().parents[2]
 LIBRARIES = (
     "jax", "jaxlib", "numpy", "scipy", "numba", "llvmlite", "lark", "click", "rich", "safetensors", "cv2", "matplotlib",
 )  # fmt: skip
-"""What cntkpy is built on, and itself calls."""
+"""Packages that cntkpy is built on and calls itself."""
 READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
 """Codes of errors that concern the data: the reader's section is their place."""
 
@@ -39,22 +39,22 @@ def placed(error: UserError, section: ConfigParameters, command: str, span: Span
     """
     if error.span is not None:
         return error
-    found = copy.copy(error)
+    copied = copy.copy(error)
     use = command_use(section, command)
     if error.kind.code in READING and (absent := next(absent_streams(use), None)) is not None:
         notes = (error.message, *error.notes, f"in command {command}")
         return UserError(absent.kind, absent.message, absent.span, absent.hint, notes)
-    found.span = _named(error.message, use) or _reader(error, use) or span
-    return found.with_note(f"in command {command}")
+    copied.span = _named(error.message, use) or _reader(error, use) or span
+    return copied.with_note(f"in command {command}")
 
 
 def placed_in_reader(error: E, section: ConfigParameters) -> E:
     """Return the error of a reader that no command runs, with a place: the value that it names, or else the reader."""
     if error.span is not None:
         return error
-    found = copy.copy(error)
-    found.span = _named(error.message, reader_use(section, "reader")) or section.span
-    return found
+    copied = copy.copy(error)
+    copied.span = _named(error.message, reader_use(section, "reader")) or section.span
+    return copied
 
 
 def _named(message: str, use: Use) -> Span | None:
@@ -62,16 +62,16 @@ def _named(message: str, use: Use) -> Span | None:
     message."""
     best, length = None, 1
     for inside in use.walk():
-        for one in inside.parameters():
-            if one.type.is_section or not one.type.name.startswith(("path", "text")):
+        for parameter in inside.parameters():
+            if parameter.type.is_section or not parameter.type.name.startswith(("path", "text")):
                 continue
             try:
-                value = one.value(inside.section)
+                value = parameter.value(inside.section)
             except ConfigError:
                 continue
             if value is None or value.span is None or length >= len(value):
                 continue
-            is_folder = one.type.name == "path" and _stands_in(f"{value}/", message, within=True)
+            is_folder = parameter.type.name == "path" and _stands_in(f"{value}/", message, within=True)
             if is_folder or _stands_in(value, message):
                 best, length = value.span, len(value)
     return best

@@ -36,16 +36,16 @@ def sharing(environment: Mapping[str, str], cores: Collection[int], workers: int
 @contextmanager
 def started_on(cores: set[int]) -> Generator[None]:
     """Processes that are started meanwhile may use these cores only, where the system lets them be chosen."""
-    before = of_process()
+    previous = of_process()
     choose(cores)
     try:
         yield
     finally:
-        choose(before)
+        choose(previous)
 
 
 def use_for(threads: int) -> None:
     """Let this worker use all cores of its launcher, if it is configured for more threads than its share."""
-    told = os.environ.get(ALL_CORES)
-    if can_be_chosen() and told and threads > count():
-        choose({int(core) for core in told.split(",")})
+    setting = os.environ.get(ALL_CORES)
+    if can_be_chosen() and setting and threads > count():
+        choose({int(core) for core in setting.split(",")})

@@ -1,4 +1,4 @@
-"""What an event file says of epochs that an earlier run has trained, kept for the run that resumes the training.
+"""Epochs of an event file that an earlier run has trained, kept for the run that resumes the training.
 
 An event file is written anew by every run. When the first epoch that a command trains is not the first of the training,
 the events of the epochs before are those of the file as it was; they are written in front of it. Until then, they are
@@ -61,7 +61,7 @@ def _epochs(path: Path) -> list[tuple[str, int, tuple[Any, ...], str]]:
         text = read_input(path, MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
-    found: list[tuple[str, int, tuple[Any, ...], str]] = []
+    epochs: list[tuple[str, int, tuple[Any, ...], str]] = []
     for line in split_lines(text):
         if not any(f'"{kind}"' in line for kind in KEPT):
             continue
@@ -74,5 +74,5 @@ def _epochs(path: Path) -> list[tuple[str, int, tuple[Any, ...], str]]:
         values = cast("dict[str, Any]", event)
         kind, command, epoch = (values.get(name) for name in ("event", "command", "epoch"))
         if kind in KEPT and isinstance(command, str) and isinstance(epoch, int) and "trial" not in values:
-            found.append((command, epoch, (kind, command, epoch, str(values.get("minibatches"))), line))
-    return found
+            epochs.append((command, epoch, (kind, command, epoch, str(values.get("minibatches"))), line))
+    return epochs

@@ -56,13 +56,13 @@ def launch(words: list[str], workers: int) -> int:
         return EXIT_FAILURE
     meeting = folder / secrets.token_hex(8) if folder is not None else None
     address = f"127.0.0.1:{_free_port()}" if meeting is None else f"{SOCKET}{meeting}"
-    own = cores.of_process()
-    environment = sharing(processes.environment(), own, workers) | {SIZE: str(workers), COORDINATOR: address}
+    usable = cores.of_process()
+    environment = sharing(processes.environment(), usable, workers) | {SIZE: str(workers), COORDINATOR: address}
     started: list[subprocess.Popen[bytes]] = []
     stopped: list[int] = []
-    before = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.signal(number, _forward(started, stopped)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        for rank, share in enumerate(shares(own, workers)):
+        for rank, share in enumerate(shares(usable, workers)):
             with started_on(share):
                 started.append(subprocess.Popen(command, env=environment | {RANK: str(rank)}))
             if stopped:  # while this one was being started, so that it may not have heard
@@ -73,7 +73,7 @@ def launch(words: list[str], workers: int) -> int:
         _kill(started)
         if meeting is not None:
             meeting.unlink(missing_ok=True)
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -91,7 +91,7 @@ def _run_alone(command: list[str]) -> int:
 
 
 def _python_command(words: list[str]) -> list[str]:
-    """What runs a program in Python; its `import cntk` gives cntkpy, unless a package of that name is installed."""
+    """Return the program that runs a file of Python; `import cntk` gives cntkpy there, unless cntk is installed."""
     known = importlib.util.find_spec("cntk") is not None
     return [sys.executable, *(() if known else ("-m", "cntkpy.compat")), *words]
 
@@ -157,6 +157,6 @@ def _forward(started: list[subprocess.Popen[bytes]], stopped: list[int]) -> Any:
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -64,23 +64,23 @@ class LogHandler(logging.Handler):
             pass  # nobody reads the log any more
         except OSError as error:
             standard = "the log to standard output" if self.stream is sys.__stdout__ else "the log to standard error"
-            what = f"the log file {self.path}" if self.path else standard
-            self.fail(what, error)
+            target = f"the log file {self.path}" if self.path else standard
+            self.fail(target, error)
         except ValueError:
             self.handleError(record)
 
-    def fail(self, what: str, error: OSError) -> None:
+    def fail(self, target: str, error: OSError) -> None:
         """Take note that something of the run cannot be written; other threads leave it to the main one to say so.
 
         Args:
-            what: what cannot be written.
+            target: what cannot be written.
             error: why.
 
         Raises:
             UserError: It cannot; once, and in the main thread, for it ends the run.
         """
         if self.failure is None:
-            self.failure = UserError("CannotWrite", f"cannot write {what}: {error.strerror or error}")
+            self.failure = UserError("CannotWrite", f"cannot write {target}: {error.strerror or error}")
         if not self._raised and threading.current_thread() is threading.main_thread():
             self._raised = True
             raise self.failure from None
@@ -99,14 +99,14 @@ class Log:
 
     def __enter__(self) -> "Log":
         logger = self._logger
-        before = (logger.level, logger.propagate)
+        previous = (logger.level, logger.propagate)
         logger.addHandler(self.handler)
         logger.setLevel(logging.INFO)
         logger.propagate = False
 
         def undo() -> None:
             logger.removeHandler(self.handler)
-            logger.level, logger.propagate = before
+            logger.level, logger.propagate = previous
 
         self._restore.append(undo)
         return self
@@ -133,11 +133,11 @@ class Log:
                 raise cannot_write(path, error, span) from None
             self._restore.append(lambda: _close(stream))
             self.handler.path = path
-        before = sys.stderr
+        previous = sys.stderr
         self.handler.stream = sys.stderr = stream
 
         def undo() -> None:
-            self.handler.stream, self.handler.path, sys.stderr = None, "", before
+            self.handler.stream, self.handler.path, sys.stderr = None, "", previous
 
         self._restore.append(undo)
         if process:

@@ -27,8 +27,8 @@ def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
     if event is not None or record.levelno != logging.WARNING:
         return shareable(event)
     text = record.getMessage()
-    _, warning, rest = text.partition("WARNING: ")
-    return {"event": "warning", "text": masked(rest if warning else text)}
+    _, warning, message = text.partition("WARNING: ")
+    return {"event": "warning", "text": masked(message if warning else text)}
 
 
 class EventHandler(logging.Handler):
@@ -59,8 +59,8 @@ class EventHandler(logging.Handler):
         earlier = self._earlier.before({**self._command, **event})
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         try:
-            own = json_line(_finite({"time": time, **self._command, **event}))
-            self._stream.write("".join(f"{line}\n" for line in (*earlier, own)))
+            written = json_line(_finite({"time": time, **self._command, **event}))
+            self._stream.write("".join(f"{line}\n" for line in (*earlier, written)))
             self._stream.flush()
         except OSError as error:
             self._fail(error)
@@ -76,5 +76,5 @@ class EventHandler(logging.Handler):
 
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in cast("dict[str, Any]", value).items()}
+        return {key: _finite(item) for key, item in cast("dict[str, Any]", value).items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value

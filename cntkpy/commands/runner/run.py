@@ -108,8 +108,8 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         return EXIT_INTERRUPTED
     except Stopped as error:
         status = stop.status if stop is not None else EXIT_TERMINATED
-        what = "interrupted" if status == EXIT_INTERRUPTED else "terminated by signal SIGTERM"
-        _report(what + (f": {error}" if str(error) else ""))
+        ending = "interrupted" if status == EXIT_INTERRUPTED else "terminated by signal SIGTERM"
+        _report(ending + (f": {error}" if str(error) else ""))
         return status
     except ModuleNotFoundError as error:
         extra = extra_of(error.name)
@@ -229,16 +229,16 @@ def _check_devices(commands: list[Command], common: Device, workers: Workers) ->
     Raises:
         UserError: A device is not there, or processes that work together would change it.
     """
-    devices = {device.key: device for device in (CommandParameters(one.section).device for one in commands)}
+    devices = {device.key: device for device in (CommandParameters(command.section).device for command in commands)}
     if devices and all(device.is_cpu for device in devices.values()):
         Device("cpu").prepare()
         return
     if len(devices) < 2 or find_spec("jax") is None:
         return  # the first action that computes finds it, and none computes without JAX
     if workers.meeting is not None:
-        other = next(device for device in devices.values() if device.key != common.key)
-        span = other.value.span if other.value is not None else None
-        message = f"deviceId={other.request}: processes that train together keep the device that they meet with, "
+        second = next(device for device in devices.values() if device.key != common.key)
+        span = second.value.span if second.value is not None else None
+        message = f"deviceId={second.request}: processes that train together keep the device that they meet with, "
         hint = "use one deviceId for all commands, or run the commands one by one"
         raise ConfigError("DeviceChanged", message + f"deviceId={common.request}", span=span, hint=hint)
     for device in devices.values():
@@ -263,8 +263,8 @@ def _listen(words: list[str], top: TopLevel, opened: run_log.Log, events: str, r
     """
     parameters, written = top.values, [opened.path]
     if parameters.log_format == "json":
-        given = parameters.given("stderr")
-        opened.add_events(events, given.span if given is not None else None)
+        stderr = parameters.given("stderr")
+        opened.add_events(events, stderr.span if stderr is not None else None)
         written.append(events)
     for tracker in trackers(top, words, written) if not rank else ():
         opened.add(tracker)
@@ -296,8 +296,8 @@ def _look(top: TopLevel, strict: bool, commands: list[Command], log_file: str) -
     warnings = [
         finding for finding in findings if finding not in errors and finding.diagnostic.kind not in SAID_BY_ACTIONS
     ]
-    other = list(_other_settings(commands))
-    errors += [Finding.of(problem) for problem in other if strict or problem.kind == "OtherRecipe"]
+    different = list(_other_settings(commands))
+    errors += [Finding.of(problem) for problem in different if strict or problem.kind == "OtherRecipe"]
     if strict:
         errors += map(Finding.of, top.section.warnings)
     _warn(warnings, len(top.section.warnings))
@@ -332,8 +332,8 @@ def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
         if command.trains:
             with suppress(ConfigError):  # found already
                 p = TrainingParameters(command.section)
-                for one in other_settings(p, Settings(command.section, command.name)):
-                    yield other_recipe(one).diagnostic
+                for setting in other_settings(p, Settings(command.section, command.name)):
+                    yield other_recipe(setting).diagnostic
 
 
 def print_banner(banner: str) -> None:
@@ -384,7 +384,7 @@ def _start_tracing(enabled: bool, commands: list[Command]) -> ProgressTracing:
 
 @dataclass
 class _Contexts:
-    """What stays the same from command to command."""
+    """State that stays the same from command to command."""
 
     deterministic: bool
     seeds: Seeds
@@ -456,10 +456,10 @@ def _placed(command: Command, span: Span | None) -> Generator[None]:
     try:
         yield
     except UserError as error:
-        found = placed(error, command.section, command.name, span)
-        if found is error:
+        located = placed(error, command.section, command.name, span)
+        if located is error:
             raise
-        raise found.with_traceback(error.__traceback__) from error.__cause__
+        raise located.with_traceback(error.__traceback__) from error.__cause__
 
 
 def _print_title(command: str, action: str) -> None:

@@ -15,7 +15,7 @@ from cntkpy.trainers.log.events import event
 log = logging.getLogger("cntkpy.commands")
 
 PACKAGES = ("numpy", "scipy", "numba", "jax", "jaxlib", "safetensors", "opencv-python-headless")
-"""What the numbers of a run may depend on."""
+"""Versions that the numbers of a run may depend on."""
 
 
 def say_started(words: list[str], root: ConfigParameters) -> None:
@@ -28,24 +28,24 @@ def say_started(words: list[str], root: ConfigParameters) -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} CPU cores",
         "folder": str(Path.cwd()),
     }
-    settings = [as_json(one) for one in settings_of(root)]
+    settings = [as_json(setting) for setting in settings_of(root)]
     log.debug("", extra=event("run started", words=words, versions=versions(), place=place, settings=settings))
 
 
 def say_finished(status: int, error: str) -> None:
     """Log the event of a run that ends; `error` is the last error of its log."""
-    found = error.removeprefix("EXCEPTION occurred: ") if status else ""
-    log.debug("", extra=event("run finished", status=status, error=found))
+    message = error.removeprefix("EXCEPTION occurred: ") if status else ""
+    log.debug("", extra=event("run finished", status=status, error=message))
 
 
 def versions() -> dict[str, str]:
     """Return the versions of cntkpy, Python, and the packages that are installed."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"cntkpy": __version__, "python": platform.python_version()}
+    result = {"cntkpy": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return result

@@ -64,12 +64,12 @@ def configuration(first: Run, second: Run, origins: bool = False) -> Iterator[st
                 yield f"{sign} {item.name}={shorten(item.text, MAX_TEXT)}" + (_place(item) if origins else "")
 
 
-def _same(one: str, other: str) -> bool:
+def _same(left: str, right: str) -> bool:
     """Return whether two texts are the same but for blanks, or the same number."""
-    if " ".join(one.split()) == " ".join(other.split()):
+    if " ".join(left.split()) == " ".join(right.split()):
         return True
     try:
-        return float(one) == float(other)
+        return float(left) == float(right)
     except ValueError:
         return False
 
@@ -85,9 +85,9 @@ def surroundings(first: Run, second: Run) -> Iterator[str]:
     for name, previous_value in old.items():
         if previous_value != new.get(name, previous_value):
             yield f"# {name}: {previous_value} -> {new[name]}"
-    for sign, run, other in (("-", first, second), ("+", second, first)):
+    for sign, run, second_run in (("-", first, second), ("+", second, first)):
         for text in run.warnings:
-            if text not in other.warnings:
+            if text not in second_run.warnings:
                 yield f"{sign} WARNING: {shorten(text, MAX_TEXT)}"
 
 

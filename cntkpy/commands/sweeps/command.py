@@ -1,5 +1,7 @@
 """The subcommand `sweep`, declared; what it does is in `cntkpy.commands.sweeps.sweep`."""
 
+from typing import Any
+
 import click
 
 from cntkpy.commands.sweeps.names import PRUNERS, SAMPLERS
@@ -84,16 +86,8 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 )
 def sweep_command(
     words: tuple[str, ...],
-    out: str | None,
-    sampler: str,
-    pruner: str,
-    trials: int | None,
-    seed: int,
-    criterion: str,
-    storage: str,
     join: str,
-    jobs: int,
-    slurm: bool,
+    **options: Any,
 ) -> int:
     """Run a configuration with several values."""
     from cntkpy.commands.sweeps.sweep import Options, sweep
@@ -102,5 +96,4 @@ def sweep_command(
         raise click.UsageError("--join has no words: the sweep has its own.")
     if not join and not words:
         raise click.UsageError("No configuration is given. Name a file, or use configFile=FILE.")
-    options = Options(out, sampler, pruner, trials, seed, criterion, storage, join, jobs, slurm)
-    return sweep(list(words), options)
+    return sweep(list(words), Options(join=join, **options))

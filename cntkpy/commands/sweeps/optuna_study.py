@@ -81,7 +81,7 @@ class OptunaStudy:
     def __init__(self, study: optuna.Study, space: Space, folder: Path, where: str) -> None:
         self._where = where
         self._study, self._space, self._folder, self._rows = study, space, folder, Rows(folder)
-        self._own: dict[int, optuna.Trial] = {}
+        self._claimed: dict[int, optuna.Trial] = {}
         self.busy: set[int] = set()
 
     def next(self) -> Trial | None:
@@ -91,7 +91,7 @@ class OptunaStudy:
 
     def report(self, trial: Trial, epoch: int, value: float) -> bool:
         """See `Study`."""
-        optuna_trial = self._own[trial.number]
+        optuna_trial = self._claimed[trial.number]
         with self._asking():
             optuna_trial.report(value, epoch)
             return optuna_trial.should_prune()
@@ -99,7 +99,7 @@ class OptunaStudy:
     def finish(self, trial: Trial, row: Row) -> None:
         """See `Study`."""
         with self._asking():
-            self._tell(self._own[trial.number], row)
+            self._tell(self._claimed[trial.number], row)
 
     def size(self) -> int:
         """See `Study`."""
@@ -135,7 +135,7 @@ class OptunaStudy:
         """A trial of a process that was killed. Takes note of those that other processes run."""
         self.busy = set()
         for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            if trial.number in self._own or POINT not in trial.user_attrs:
+            if trial.number in self._claimed or POINT not in trial.user_attrs:
                 continue
             if not self._is_here(trial):
                 self.busy.add(trial.number)
@@ -168,17 +168,17 @@ class OptunaStudy:
         values: dict[str, str] = {}
         for axis in self._space.axes:
             values |= _suggest(own_trial, axis)
-        self._own[own_trial.number] = own_trial
+        self._claimed[own_trial.number] = own_trial
         return Trial(own_trial.number, values, folder, lock)
 
-    def _tell(self, own: optuna.Trial, row: Row) -> None:
+    def _tell(self, optuna_trial: optuna.Trial, row: Row) -> None:
         if row.state == "finished":
-            self._study.tell(own, row.criterion, skip_if_finished=True)
+            self._study.tell(optuna_trial, row.criterion, skip_if_finished=True)
             return
         if row.error:
-            own.set_user_attr(ERROR, masked(row.error)[:1000])
+            optuna_trial.set_user_attr(ERROR, masked(row.error)[:1000])
         state = TrialState.PRUNED if row.state == "pruned" else TrialState.FAIL
-        self._study.tell(own, state=state, skip_if_finished=True)
+        self._study.tell(optuna_trial, state=state, skip_if_finished=True)
 
 
 def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
@@ -301,32 +301,32 @@ def _rows_of(axis: Choice) -> Iterator[str]:
         names.add(name)
 
 
-def _row(one: FrozenTrial, space: Space) -> Row:
+def _row(trial: FrozenTrial, space: Space) -> Row:
     """Return what a study knows of a trial that has ended."""
     values: dict[str, str] = {}
     for axis in space.axes:
-        choice = one.params.get(_name(axis))
+        choice = trial.params.get(_name(axis))
         if isinstance(axis, Choice):
             rows = list(_rows_of(axis))
             values |= axis.values(rows.index(choice)) if choice in rows else {}
         elif (number := plain.finite(choice)) is not None:
             values[axis.path] = axis.exact(number)
-    seconds = one.duration.total_seconds() if one.duration is not None else 0.0
-    error = str(one.user_attrs.get(ERROR, ""))
-    reported = one.intermediate_values
-    criterion = one.value if one.value is not None else reported.get(max(reported, default=0))
-    return Row(one.number, STATES[one.state], values, criterion, max(reported, default=0), seconds, error)
+    seconds = trial.duration.total_seconds() if trial.duration is not None else 0.0
+    error = str(trial.user_attrs.get(ERROR, ""))
+    reported = trial.intermediate_values
+    criterion = trial.value if trial.value is not None else reported.get(max(reported, default=0))
+    return Row(trial.number, STATES[trial.state], values, criterion, max(reported, default=0), seconds, error)
 
 
-def _suggest(own: optuna.Trial, axis: Axis) -> dict[str, str]:
+def _suggest(trial: optuna.Trial, axis: Axis) -> dict[str, str]:
     """The values that a trial has, or that the sampler chooses now."""
     name = _name(axis)
     if isinstance(axis, Choice):
         rows = list(_rows_of(axis))
-        return axis.values(rows.index(str(own.suggest_categorical(name, rows))))
+        return axis.values(rows.index(str(trial.suggest_categorical(name, rows))))
     if axis.whole:
-        return {axis.path: axis.exact(own.suggest_int(name, int(axis.low), int(axis.high), log=axis.log))}
-    return {axis.path: axis.exact(own.suggest_float(name, axis.low, axis.high, log=axis.log))}
+        return {axis.path: axis.exact(trial.suggest_int(name, int(axis.low), int(axis.high), log=axis.log))}
+    return {axis.path: axis.exact(trial.suggest_float(name, axis.low, axis.high, log=axis.log))}
 
 
 def _parameter(axis: Axis, values: Mapping[str, str]) -> Any:
@@ -362,8 +362,8 @@ def _storage_errors(where: str) -> Generator[None]:
         if type(error).__module__.partition(".")[0] not in OPTUNA:
             if not _is_raised_by_optuna(error):
                 raise
-            what = f"the storage {public_name(where)} is damaged: {type(error).__name__}: {masked(str(error)[:200])}"
-            raise UserError("BadFile", what, hint="move it away: the same command begins a new one") from None
+            damage = f"the storage {public_name(where)} is damaged: {type(error).__name__}: {masked(str(error)[:200])}"
+            raise UserError("BadFile", damage, hint="move it away: the same command begins a new one") from None
         reason = masked(str(error).splitlines()[0]) if str(error) else type(error).__name__
         message = f"the storage {public_name(where)} cannot be used: {reason}"
         raise UserError("CannotRead", message, hint="write sqlite:///FILE, another database URL, or FILE") from None

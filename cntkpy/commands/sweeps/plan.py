@@ -152,7 +152,7 @@ def save_plan(folder: Path, plan: Plan) -> None:
         raise UserError("CannotWrite", not_written(error, folder / NAME)) from None
 
 
-def check_same(before: Plan, now: Plan, where: str) -> None:
+def check_same(previous: Plan, now: Plan, where: str) -> None:
     """Check that a sweep is the one that began there. The number of trials may have changed, except for a grid.
 
     Raises:
@@ -162,7 +162,7 @@ def check_same(before: Plan, now: Plan, where: str) -> None:
         "words": "its words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
         "criterion": "--criterion", "storage": "--storage", "configuration": "its configuration",
     }  # fmt: skip
-    kept, asked = (shareable(asdict(plan)) for plan in (before, now))
+    kept, asked = (shareable(asdict(plan)) for plan in (previous, now))
     differences = [said for name, said in names.items() if kept[name] != asked[name]]
     if not differences:
         return
@@ -170,7 +170,7 @@ def check_same(before: Plan, now: Plan, where: str) -> None:
     hint = "give this one another folder with --out"
     if differences == [names["configuration"]]:
         hint += ", or undo the change to go on with it"
-    raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {masked(' '.join(before.words))}"])
+    raise ConfigError("OtherSettings", message, None, hint, [f"it began with: {masked(' '.join(previous.words))}"])
 
 
 def check_whole(plan: Plan, where: str) -> None:

@@ -165,25 +165,30 @@ class Runner:
         finally:
             os.close(output)
 
-    def _look(self, one: _Running) -> None:
+    def _look(self, running: _Running) -> None:
         """Follow a trial: pass its reports on, and write it down when it has ended."""
-        status = one.process.poll()
-        for event in one.follower.new():
-            report = one.progress.observe(event)
-            if report is not None and not one.pruned and self.study.report(one.trial, *report) and status is None:
-                one.pruned = True
-                one.process.terminate()
+        status = running.process.poll()
+        for event in running.follower.new():
+            report = running.progress.observe(event)
+            if (
+                report is not None
+                and not running.pruned
+                and self.study.report(running.trial, *report)
+                and status is None
+            ):
+                running.pruned = True
+                running.process.terminate()
         if status is None:
             return
-        if one.process.stdin is not None:
-            one.process.stdin.close()
-        if status in SIGNALLED and not one.pruned:
+        if running.process.stdin is not None:
+            running.process.stdin.close()
+        if status in SIGNALLED and not running.pruned:
             self._await_signal()
-        self._running.remove(one)
-        if self._signal is not None and status and not one.pruned:
-            one.trial.release()  # it resumes with the sweep
+        self._running.remove(running)
+        if self._signal is not None and status and not running.pruned:
+            running.trial.release()  # it resumes with the sweep
             return
-        self._finish(one.trial, one.progress, one.seconds, status, one.pruned and status != 0)
+        self._finish(running.trial, running.progress, running.seconds, status, running.pruned and status != 0)
 
     def _await_signal(self) -> None:
         until = time.monotonic() + SIGNAL_SECONDS

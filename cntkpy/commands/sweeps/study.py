@@ -75,7 +75,7 @@ class FolderStudy:
 
     def __init__(self, folder: Path, points: Points) -> None:
         self._folder, self._points, self._rows = folder, points, Rows(folder)
-        self._own: set[int] = set()
+        self._claimed: set[int] = set()
         self.busy: set[int] = set()
 
     def next(self) -> Trial | None:
@@ -83,7 +83,7 @@ class FolderStudy:
         done = self._rows.read()
         self.busy = set()
         for number in range(self._points.size):
-            if number in done or number in self._own:
+            if number in done or number in self._claimed:
                 continue
             folder = TrialFolder(self._folder / str(number))
             lock = folder.claim()
@@ -92,7 +92,7 @@ class FolderStudy:
             elif number in self._rows.read():  # another process has ended it meanwhile
                 os.close(lock)
             else:
-                self._own.add(number)
+                self._claimed.add(number)
                 return Trial(number, self._points.values(number), folder, lock)
         return None
 

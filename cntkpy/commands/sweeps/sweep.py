@@ -86,9 +86,9 @@ def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParame
     check_values(space, folder)
     plan = _plan(space, base, folder.name, options)
     _make(folder)
-    before = load_plan(folder)
-    if before is not None:
-        check_same(before, plan, _shown(folder))
+    previous = load_plan(folder)
+    if previous is not None:
+        check_same(previous, plan, _shown(folder))
     return plan, folder, base
 
 
@@ -126,10 +126,10 @@ def make_study(plan: Plan, folder: Path, joins: bool) -> Study:
     """
     points = plan.points()
     if points is None or plan.needs_optuna:
-        what = (
+        option = (
             f"--sampler {plan.sampler}" if points is None else "--pruner" if plan.pruner != NO_PRUNER else "--storage"
         )
-        return _optuna(what).open_study(plan, folder, joins)
+        return _optuna(option).open_study(plan, folder, joins)
     return FolderStudy(folder, points)
 
 
@@ -174,28 +174,28 @@ def check_values(space: Space, folder: Path) -> None:
 
 
 def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigError]:
-    """What would end the run of a trial before its first command."""
+    """Return errors that would end the run of a trial before its first command."""
     try:
         root = _read(space, values)
-        found = [one.error() for one in look_before_run(section_map(root)) if one.severity == "error"]
-        if not found:
+        errors = [finding.error() for finding in look_before_run(section_map(root)) if finding.severity == "error"]
+        if not errors:
             moved = _read(space, values, moving_words(root, folder))
             hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
-            for one in outside(moved, folder):
-                found.append(ConfigError("CannotWrite", f"'{one}' would be written by every trial", None, hint))
-        return found
+            for finding in outside(moved, folder):
+                errors.append(ConfigError("CannotWrite", f"'{finding}' would be written by every trial", None, hint))
+        return errors
     except ConfigError as error:
         return [error]
 
 
-def _read(space: Space, values: dict[str, str], more: Iterable[str] = ()) -> ConfigParameters:
+def _read(space: Space, values: dict[str, str], words: Iterable[str] = ()) -> ConfigParameters:
     """The configuration of a trial."""
     with same_directory():
-        return load([*space.words_for(values), *more])
+        return load([*space.words_for(values), *words])
 
 
 def _plan(space: Space, base: ConfigParameters, name: str, options: Options) -> Plan:
-    """What the options say.
+    """Return the plan that the options describe.
 
     Raises:
         ConfigError: they contradict each other, or the choices.
@@ -220,8 +220,8 @@ def _plan(space: Space, base: ConfigParameters, name: str, options: Options) -> 
     return plan
 
 
-def _optuna(what: str):
-    """What needs Optuna.
+def _optuna(purpose: str):
+    """Import the part that needs Optuna.
 
     Raises:
         UserError: it is not installed.
@@ -231,7 +231,7 @@ def _optuna(what: str):
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "optuna":
             raise
-        message = f"{what} needs optuna, which is not installed"
+        message = f"{purpose} needs optuna, which is not installed"
         raise UserError("MissingPackage", message, hint=how_to_install("sweep")) from None
     return optuna_study
 
@@ -254,11 +254,11 @@ def _make(folder: Path) -> None:
         raise UserError("CannotWrite", f"cannot make the folder {folder}: {error.strerror or error}") from None
 
 
-def _say_end(criterion: Criterion, found: list[Row]) -> int:
+def _say_end(criterion: Criterion, rows: list[Row]) -> int:
     """Print the best trial; the exit status: 1 if no trial has finished."""
-    states = [row.state for row in found]
+    states = [row.state for row in rows]
     print(", ".join(f"{states.count(state)} {state}" for state in ("finished", "pruned", "failed") if state in states))
-    best = min((row for row in found if row.state == "finished"), key=_criterion_of, default=None)
+    best = min((row for row in rows if row.state == "finished"), key=_criterion_of, default=None)
     if best is None:
         return EXIT_FAILURE
     print(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {shown_values(best.values)}")

@@ -120,7 +120,7 @@ class Follower:
     """The events of a run that goes on, as they are written."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._read, self._rest = path, 0, b""
+        self._path, self._read, self._tail = path, 0, b""
 
     def new(self) -> Iterator[dict[str, Any]]:
         """The events since the last call."""
@@ -131,7 +131,7 @@ class Follower:
         except OSError:
             return
         self._read += len(got)
-        whole, newline, self._rest = (self._rest + got).rpartition(b"\n")
+        whole, newline, self._tail = (self._tail + got).rpartition(b"\n")
         if newline:
             yield from plain.objects(whole.decode("utf-8", "replace"))
 

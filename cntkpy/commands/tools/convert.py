@@ -31,7 +31,6 @@ def convert(
     precision: str = "float",
     quiet: bool = False,
     labels: str | None = None,
-    modules: bool = False,
 ) -> int:
     """Convert a data file, or what the reader section of a configuration reads; return the exit status.
 
@@ -43,13 +42,9 @@ def convert(
         precision: "float" or "double".
         quiet: no progress, no summary.
         labels: of a table, the column that holds the classes.
-        modules: import the Python module that a section names.
     """
-    from cntkpy.readers.registry import refusing_modules
-
     try:
-        with refusing_modules(not modules):
-            return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
+        return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
     except UserError as error:
         print_error(error)
         return error.exit_code
@@ -167,9 +162,9 @@ def _no_stream_twice(streams: list[Stream]) -> None:
             raise ConfigError("BadStream", f"the stream '{stream.name}' is named twice")
 
 
-def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:
+def _chosen(asked: list[Stream], available: list[Stream]) -> list[Stream]:
     """The streams to be written: those asked for, which must be there and have the dimension that is asked for."""
-    by_name = {stream.name: stream for stream in found}
+    by_name = {stream.name: stream for stream in available}
     for stream in asked:
         if stream.name not in by_name:
             raise UserError("BadStream", f"there is no stream '{stream.name}'", hint=suggestion(stream.name, by_name))
@@ -181,7 +176,7 @@ def _chosen(asked: list[Stream], found: list[Stream]) -> list[Stream]:
                 f"the stream '{item.name}' has {there} values, not {item.dim}",
                 hint=f"write --stream {item.name}:{there}" + (f":{item.form}" if item.form != "dense" else ""),
             )
-    return asked or found
+    return asked or available
 
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:

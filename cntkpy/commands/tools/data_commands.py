@@ -1,5 +1,7 @@
 """The subcommands about data: `preview` and `convert`. Declared here, done in the modules of their names."""
 
+from typing import Any
+
 import click
 
 from cntkpy.readers.convert.formats import FORMATS
@@ -145,28 +147,17 @@ def preview_command(
 def convert_command(
     words: tuple[str, ...],
     output: str,
-    streams: tuple[str, ...],
-    source_format: str | None,
-    target_format: str | None,
-    precision: str,
     mean: bool,
     quiet: bool,
-    labels: str | None,
     import_modules: bool,
+    **options: Any,
 ) -> int:
     """Convert data to another format."""
     from cntkpy.commands.tools.convert import convert, convert_to_mean
 
     if mean:
         return convert_to_mean(list(words), output, quiet=quiet, modules=import_modules)
-    return convert(
-        list(words),
-        output,
-        streams,
-        source_format=source_format,
-        target_format=target_format,
-        precision=precision,
-        quiet=quiet,
-        labels=labels,
-        modules=import_modules,
-    )
+    from cntkpy.readers.registry import refusing_modules
+
+    with refusing_modules(not import_modules):
+        return convert(list(words), output, quiet=quiet, **options)

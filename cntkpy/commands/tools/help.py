@@ -50,9 +50,9 @@ def explanations(name: str) -> Iterator[str]:
         yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n  docs     {rule.link}\n"
 
 
-def _rank(found: tuple[Topic, Parameter[Any]]) -> tuple[bool, bool]:
+def _rank(entry: tuple[Topic, Parameter[Any]]) -> tuple[bool, bool]:
     """The order of parameters with one name: what a training reads first, what is ignored last."""
-    topic, parameter = found
+    topic, parameter = entry
     return parameter.help.startswith("Ignored"), topic.name != "SGD"
 
 

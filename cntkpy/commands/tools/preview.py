@@ -155,7 +155,9 @@ def describe(
             "samples_seen": preview.samples,
             "whole_sweep_read": preview.ended,
             "speed": _speed(preview.read_samples, preview.seconds, bytes_ / 1e6 / total if total else 0),
-            "streams": [one.as_dict(labels.get(stream) or {}) for stream, one in preview.statistics.items()],
+            "streams": [
+                statistics.as_dict(labels.get(stream) or {}) for stream, statistics in preview.statistics.items()
+            ],
             "first": preview.texts,
             "picture": str(picture) if picture and preview.minibatches else None,
             "not_drawn": preview.not_drawn,
@@ -172,9 +174,9 @@ class _Preview:
         self.statistics: dict[str, StreamStatistics] = {}
         self.texts: list[dict[str, Any]] = []
         self.minibatches = self.samples = 0
-        """Those that are looked at."""
+        """Minibatches that are shown."""
         self.read_samples, self.seconds = 0, 0.0
-        """Those that are read for the speed, and the time."""
+        """Minibatches that are read to measure the speed, and the time."""
         self.ended = False
         self.not_drawn: list[str] = []
 
@@ -255,21 +257,21 @@ def _kind(section: ConfigParameters) -> str:
     return str(ReaderParameters(section).reader_type)
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(data: dict[str, Any]) -> str:
     """The description for people."""
-    speed = found["speed"]
-    head = f"{found['section']}: {found['reader']}"
-    if found["samples"]:
-        head += f", {found['samples']:,} samples"
-    if found["bytes"]:
-        head += f", {found['bytes'] / 1e6:,.1f} MB"
+    speed = data["speed"]
+    head = f"{data['section']}: {data['reader']}"
+    if data["samples"]:
+        head += f", {data['samples']:,} samples"
+    if data["bytes"]:
+        head += f", {data['bytes'] / 1e6:,.1f} MB"
     lines = [head]
     rate = f", then {speed['samples_per_second']:,} samples/s" if speed["samples_per_second"] else ""
     if speed["megabytes_per_second"] is not None:
         rate += f", {speed['megabytes_per_second']:,} MB/s"
-    lines.append(f"opened in {found['seconds_to_open']:.2f} s{rate}")
-    lines.append(f"{found['minibatches']} minibatches, {found['samples_seen']:,} samples looked at:")
-    for s in found["streams"]:
+    lines.append(f"opened in {data['seconds_to_open']:.2f} s{rate}")
+    lines.append(f"{data['minibatches']} minibatches, {data['samples_seen']:,} samples looked at:")
+    for s in data["streams"]:
         lines.append("")
         lines.append(f"{s['name']}: {s['storage']}, {'x'.join(map(str, s['shape']))}, {s['type']}")
         low, mean, high = (s["length"][k] for k in ("min", "mean", "max"))
@@ -283,13 +285,13 @@ def as_text(found: dict[str, Any]) -> str:
         if s["classes"]:
             counts = ", ".join(f"{c['class']}: {c['count']:,}" for c in s["classes"][:12])
             lines.append(f"  one class per sample: {counts}{', ...' if len(s['classes']) > 12 else ''}")
-    for sequence in found["first"]:
+    for sequence in data["first"]:
         lines.append("")
         lines.append(f"sequence {sequence['key']}" if sequence["key"] is not None else "a sequence")
         for stream, samples in sequence["streams"].items():
             for number, sample in enumerate(samples):
                 lines.append(f"  {stream + ':' if number == 0 else ' ' * (len(stream) + 1)} {sample}")
-    if found["picture"]:
-        without = f", without {', '.join(found['not_drawn'])}" if found["not_drawn"] else ""
-        lines += ["", f"{found['picture']}: the first samples{without}"]
+    if data["picture"]:
+        without = f", without {', '.join(data['not_drawn'])}" if data["not_drawn"] else ""
+        lines += ["", f"{data['picture']}: the first samples{without}"]
     return "\n".join(lines)

@@ -7,8 +7,8 @@ from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_
 from cntkpy.commands.console import print_error
 
 if TYPE_CHECKING:
-    from cntkpy.networks.files.cntk_binary.records import Record, Records
     from cntkpy.networks.graph.network import Network, Node
+    from cntkpy.networks.nodes.file_support.records import Record, Records
 
 FORMATS = ("flat", "json")
 EXIT_FAILED = 1
@@ -38,11 +38,11 @@ def show_model(path: str, form: str = "flat") -> int:
     return 0
 
 
-def _print(path: str, found: dict[str, Any], form: str) -> None:
+def _print(path: str, data: dict[str, Any], form: str) -> None:
     if form == "json":
-        print(printable_json(json.dumps({"model": path, **found}, indent=2, ensure_ascii=False)))
+        print(printable_json(json.dumps({"model": path, **data}, indent=2, ensure_ascii=False)))
     else:
-        print(printable("\n".join(_lines(path, found))))
+        print(printable("\n".join(_lines(path, data))))
 
 
 def _records(path: str) -> "Records | None":
@@ -111,9 +111,9 @@ def _node(node: "Node") -> dict[str, Any]:
     return entry
 
 
-def _lines(path: str, found: dict[str, Any]) -> list[str]:
-    nodes = found["nodes"]
-    head = f"{path}: {len(nodes)} nodes, {found['parameters']:,} parameters ({found['trainable']:,} trainable), "
+def _lines(path: str, data: dict[str, Any]) -> list[str]:
+    nodes = data["nodes"]
+    head = f"{path}: {len(nodes)} nodes, {data['parameters']:,} parameters ({data['trainable']:,} trainable), "
     rows = [
         (
             node["name"],
@@ -125,12 +125,12 @@ def _lines(path: str, found: dict[str, Any]) -> list[str]:
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     widths = [min(width, limit) for width, limit in zip(widths, (40, 60, 30), strict=True)]
-    lines = [head + found["precision"], ""]
+    lines = [head + data["precision"], ""]
     lines += [
         "  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
     ]
     lines.append("")
-    lines += [f"{group}: {', '.join(names)}" for group, names in found["groups"].items() if names]
+    lines += [f"{group}: {', '.join(names)}" for group, names in data["groups"].items() if names]
     return lines
 
 

@@ -116,9 +116,9 @@ def _node(node: Node, trail: list[str]) -> dict[str, Any]:
     return entry
 
 
-def lines(found: dict[str, Any]) -> list[str]:
+def lines(data: dict[str, Any]) -> list[str]:
     """The table of a network: name, operation, shape, parameters, and where it was made."""
-    nodes = found["nodes"]
+    nodes = data["nodes"]
     rows = [
         (
             node["name"],
@@ -130,13 +130,13 @@ def lines(found: dict[str, Any]) -> list[str]:
         for node in nodes
     ]
     widths = [min(max((len(row[i]) for row in rows), default=0), limit) for i, limit in enumerate((44, 60, 24, 40))]
-    head = f"{found['command']}: {len(nodes)} nodes, {found['parameters']:,} parameters "
-    result = [head + f"({found['trainable']:,} trainable), {found['precision']}, {found['builder']}", ""]
+    head = f"{data['command']}: {len(nodes)} nodes, {data['parameters']:,} parameters "
+    result = [head + f"({data['trainable']:,} trainable), {data['precision']}, {data['builder']}", ""]
     result += [
         "  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
     ]
     result.append("")
-    return result + [f"{group}: {', '.join(names)}" for group, names in found["groups"].items() if names]
+    return result + [f"{group}: {', '.join(names)}" for group, names in data["groups"].items() if names]
 
 
 def node_facts(described: Described, node: Node) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from cntkpy.cntk_config.base.names import shareable
 from cntkpy.commands.runs.events import STOPPED
 from cntkpy.commands.tracking.messages import Call, Messages
-from cntkpy.commands.tracking.tracker import Tracker
+from cntkpy.trainers.log.tracker import Tracker
 
 log = logging.getLogger("cntkpy.commands")
 

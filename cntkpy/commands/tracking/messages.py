@@ -30,7 +30,7 @@ class Messages:
     files: Sequence[str] = ()
     command: str = ""
     _action: str = ""
-    _before: int = 0
+    _steps_before: int = 0
     """Minibatches of the epochs that are over."""
     _inside: int = 0
     """Minibatches of this epoch."""
@@ -52,7 +52,7 @@ class Messages:
                     yield Call("artifact", (path,))
             yield Call("finished", (plain.count(event.get("status")), plain.text(event.get("error"))))
         elif kind == "action":
-            self._action, self._before, self._inside = plain.text(event.get("action")), 0, 0
+            self._action, self._steps_before, self._inside = plain.text(event.get("action")), 0, 0
         elif not self.command or self.command == command:
             yield from self._values(kind, command, event)
 
@@ -63,9 +63,9 @@ class Messages:
         elif kind == "progress" and "trial" not in event:
             minibatches = plain.counts(event.get("minibatches"))
             self._inside = minibatches[-1] if minibatches else self._inside
-            yield _scalars(f"{command}/progress", nodes, self._before + self._inside)
+            yield _scalars(f"{command}/progress", nodes, self._steps_before + self._inside)
         elif kind == "epoch finished":
-            self._before, self._inside = self._before + self._inside, 0
+            self._steps_before, self._inside = self._steps_before + self._inside, 0
             yield _scalars(command, nodes | _rates(event), epoch)
         elif kind == "validation":
             yield _scalars(f"{command}/validation", nodes, epoch)

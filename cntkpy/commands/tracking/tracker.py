@@ -1,15 +1,16 @@
-"""Protocol of trackers, and their registry."""
+"""Registry of trackers."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, suggestion
 from cntkpy.cntk_config.base.extras import how_to_install
 from cntkpy.cntk_config.base.objects import load_object
+from cntkpy.trainers.log.tracker import Tracker
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -39,34 +40,9 @@ class Place:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Tracker(Protocol):
-    """Gets what happens in a run, in a thread of its own. What it raises ends the tracking, with a warning."""
-
-    def started(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """The run begins: the values of its configuration by name; versions, host and command line."""
-        ...
-
-    def scalars(self, values: Mapping[str, float], step: int) -> None:
-        """Values by name: `train/ce`, `train/validation/ce`, `test/ce` of an epoch, `train/progress/ce` of minibatches.
-
-        Args:
-            values: of a command, a slash, and the name of a node.
-            step: the epoch, from 1; 0 for a test; of `progress` the minibatches so far.
-        """
-        ...
-
-    def artifact(self, path: str) -> None:
-        """A file that the run has written: its event file, its log, its models. Called at the end."""
-        ...
-
-    def finished(self, status: int, error: str) -> None:
-        """The run is over, with this exit status; 0: all is well. Nothing else is called afterwards."""
-        ...
-
-
 @dataclass(frozen=True)
 class BuiltIn:
-    """A tracker of ours: its class as `"module:Class"`, the package that it needs, and the extra that brings it."""
+    """A tracker of ours: what makes it as `"module:name"`, the package that it needs, and the extra that brings it."""
 
     factory: str
     package: str
@@ -74,7 +50,7 @@ class BuiltIn:
 
 
 BUILT_IN = {
-    "tensorboard": BuiltIn("cntkpy.commands.tracking.tensorboard:TensorBoardTracker", "tensorboardX", "tensorboard"),
+    "tensorboard": BuiltIn("cntkpy.commands.tracking.tensorboard:tracker", "tensorboardX", "tensorboard"),
     "mlflow": BuiltIn("cntkpy.commands.tracking.mlflow:MlflowTracker", "mlflow", "mlflow"),
 }
 

@@ -27,8 +27,8 @@ def trackers(top: TopLevel, words: Sequence[str], files: Sequence[str]) -> list[
         ConfigError: a tracker is not there.
     """
     wanted = [*_of_section(top), *_of_words(words), *_of_trainings(top)]
-    found = [(place, find_tracker(place, span), command) for place, command, span in wanted]
-    return [TrackingHandler(place.type, make, Messages(files, command)) for place, make, command in found]
+    result = [(place, find_tracker(place, span), command) for place, command, span in wanted]
+    return [TrackingHandler(place.type, make, Messages(files, command)) for place, make, command in result]
 
 
 Wanted = tuple[Place, str, Span | None]
@@ -39,11 +39,11 @@ def _of_section(top: TopLevel) -> Iterator[Wanted]:
     p = top.values.tracking
     if p is None:
         return
-    for one in p.type:
-        name = str(one)
+    for word in p.type:
+        name = str(word)
         target = str(p.folder) if name.lower() == "tensorboard" else str(p.uri)
         place = Place(name, target, str(p.experiment), str(p.name), shareable(_texts(p.tags)), _texts(p.options))
-        yield place, "", one.span
+        yield place, "", word.span
 
 
 def _texts(section: ConfigParameters | None) -> dict[str, str]:

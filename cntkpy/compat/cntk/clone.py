@@ -12,7 +12,7 @@ class CloneMethod(Enum):
 
 
 class ModelFormat(Enum):
-    """What `Function.save` writes."""
+    """File formats of `Function.save`."""
 
     CNTKv2 = "CNTKv2"
     ONNX = "ONNX"

@@ -12,10 +12,10 @@ from cntkpy.networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.graph import SEEDS, set_seed
 from cntkpy.readers import MinibatchSource
-from cntkpy.trainers.session.learners import Learner
-from cntkpy.trainers.session.tester import Tester as Evaluator
-from cntkpy.trainers.session.timing import set_node_timing
-from cntkpy.trainers.session.trainer import Trainer
+from cntkpy.trainers.fronts.cntk2.learners import Learner
+from cntkpy.trainers.fronts.cntk2.tester import Tester as Evaluator
+from cntkpy.trainers.fronts.cntk2.timing import set_node_timing
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
 
 from .axis import Axis
 from .core import NDArrayView, Value
@@ -51,7 +51,7 @@ class Dictionary(dict[str, Any]):
 
 
 def constant_initializer(value: float = 0.0) -> float:
-    """How a parameter starts that has this value everywhere: `init` takes the number itself."""
+    """Return the initializer of a constant value: the number itself."""
     return float(value)
 
 
@@ -88,7 +88,7 @@ def force_deterministic_algorithms() -> None:
 
 
 def should_force_deterministic_algorithms() -> bool:
-    """Whether `force_deterministic_algorithms` was called."""
+    """Return whether `force_deterministic_algorithms` was called."""
     return bool(_forced)
 
 

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from cntkpy.readers import Value
 from cntkpy.readers.data_api.array_view import NDArrayView
-from cntkpy.trainers.session.user.functions import user_function
+from cntkpy.trainers.fronts.cntk2.user.functions import user_function
 
 from .missing import no_attribute
 
 
 def asarray(value: Any, dtype: Any = None) -> NDArray[Any]:
-    """What a program gave or got as a NumPy array: a value, a view, an array, a number."""
-    found = value.asarray() if isinstance(value, Value | NDArrayView) else value
-    return np.asarray(found) if dtype is None else np.asarray(found, dtype)
+    """Convert a value, a view, an array or a number to a NumPy array."""
+    array = value.asarray() if isinstance(value, Value | NDArrayView) else value
+    return np.asarray(array) if dtype is None else np.asarray(array, dtype)
 
 
 def asvalue(variable: Any, data_array: Any) -> Value:

@@ -62,7 +62,7 @@ def set_default_device(new_default_device: Device) -> None:
         ArgumentError: it is not there, or excluded.
     """
     if not try_set_default_device(new_default_device):
-        known = ", ".join(str(one) for one in all_devices() if one not in _excluded)
+        known = ", ".join(str(device) for device in all_devices() if device not in _excluded)
         raise ArgumentError(f"the device {new_default_device} cannot be computed on", hint=f"there are: {known}")
 
 
@@ -70,8 +70,8 @@ def use_default_device() -> Device:
     """The device that is computed on."""
     from cntkpy.networks.arrays.lazy import default_device
 
-    found = default_device()
-    return cpu() if found.platform == "cpu" else gpu(found.id)
+    device = default_device()
+    return cpu() if device.platform == "cpu" else gpu(device.id)
 
 
 def set_excluded_devices(excluded_devices: Iterable[Device]) -> None:
@@ -84,7 +84,7 @@ def set_excluded_devices(excluded_devices: Iterable[Device]) -> None:
         ArgumentError: no device is left.
     """
     wanted = set(excluded_devices)
-    left = [one for one in all_devices() if one not in wanted]
+    left = [device for device in all_devices() if device not in wanted]
     if not left:
         raise ArgumentError("set_excluded_devices excludes all devices", hint="leave cpu()")
     _excluded.clear()
@@ -95,7 +95,7 @@ def set_excluded_devices(excluded_devices: Iterable[Device]) -> None:
 
 @dataclass(frozen=True)
 class GPUProperties:
-    """What is known of a GPU.
+    """Properties of a GPU.
 
     Attributes:
         device_id: its number.
@@ -115,7 +115,7 @@ class GPUProperties:
 
 
 def get_gpu_properties(device: Device) -> GPUProperties:
-    """What is known of a GPU.
+    """Properties of a GPU.
 
     Raises:
         ArgumentError: it is not a GPU of this machine.
@@ -123,12 +123,12 @@ def get_gpu_properties(device: Device) -> GPUProperties:
     if device.type() != DeviceKind.GPU or device not in all_devices():
         known = ", ".join(map(str, all_devices()))
         raise ArgumentError(f"get_gpu_properties: {device} is not a GPU of this machine", hint=f"it has: {known}")
-    found = _of_jax(device)
-    major, _, minor = str(getattr(found, "compute_capability", "0.0")).partition(".")
-    statistics: dict[str, Any] | None = found.memory_stats()
+    jax_device = _of_jax(device)
+    major, _, minor = str(getattr(jax_device, "compute_capability", "0.0")).partition(".")
+    statistics: dict[str, Any] | None = jax_device.memory_stats()
     memory = (statistics or {}).get("bytes_limit", 0)
-    cores = int(getattr(found, "core_count", 0))
-    return GPUProperties(device.number, int(major), int(minor or 0), cores, found.device_kind, int(memory))
+    cores = int(getattr(jax_device, "core_count", 0))
+    return GPUProperties(device.number, int(major), int(minor or 0), cores, jax_device.device_kind, int(memory))
 
 
 def _of_jax(device: Device) -> Any:

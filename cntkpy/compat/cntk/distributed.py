@@ -8,10 +8,10 @@ from typing import Self
 
 from cntkpy.cntk_config import UserError
 from cntkpy.networks.builders.python.functions.checks import check_whole
-from cntkpy.trainers.session import learners
-from cntkpy.trainers.session.learners import BlockMomentumOptions, Learner
-from cntkpy.trainers.session.learners import DistributedLearner as OwnLearner
-from cntkpy.trainers.session.workers import Communicator, mpi_communicator
+from cntkpy.trainers.fronts.cntk2 import learners
+from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, Learner
+from cntkpy.trainers.fronts.cntk2.learners import DistributedLearner as OwnLearner
+from cntkpy.trainers.fronts.cntk2.workers import Communicator, mpi_communicator
 
 from .missing import no_attribute
 
@@ -22,12 +22,12 @@ class DistributedLearner(OwnLearner):
     @classmethod
     def of(cls, learner: OwnLearner) -> Self:
         """The same learner, with CNTK's names."""
-        found = cls.__new__(cls)
-        vars(found).update(vars(learner))
-        return found
+        worker = cls.__new__(cls)
+        vars(worker).update(vars(learner))
+        return worker
 
     def communicator(self) -> Communicator:
-        """What the workers say to each other."""
+        """The communicator of the workers."""
         return Communicator()
 
 

@@ -1,4 +1,4 @@
-"""What CNTK's Python package has and this one does not: an error that says what there is instead."""
+"""Names of CNTK's Python package that are missing here: the error says what to use instead."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class _Advice(MetaPathFinder):
         if not f"{parent}.".startswith(f"{PACKAGE}.") or name.startswith("__") or parent not in sys.modules:
             return
         try:
-            found = getattr(sys.modules[parent], name)
+            member = getattr(sys.modules[parent], name)
         except AttributeError as error:
             # without `name`: else `from a import b` takes it for an answer, and says its own words
             raise ModuleNotFoundError(str(error)) from None
         public = parent.removeprefix(f"{PACKAGE.rpartition('.')[0]}.")
-        is_module = isinstance(found, ModuleType)
-        instead = f"import {found.__name__.replace(PACKAGE, 'cntk')}" if is_module else f"from {public} import {name}"
+        is_module = isinstance(member, ModuleType)
+        instead = f"import {member.__name__.replace(PACKAGE, 'cntk')}" if is_module else f"from {public} import {name}"
         raise ModuleNotFoundError(f"{public}.{name} is not a module of CNTK 2.7: write `{instead}`")
 
 
@@ -86,7 +86,7 @@ def advise_imports() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{PACKAGE}.") and not hasattr(module, "__path__"):
             module.__path__ = []
-    if not any(isinstance(one, _Advice) for one in sys.meta_path):
+    if not any(isinstance(finder, _Advice) for finder in sys.meta_path):
         sys.meta_path.append(_Advice())
 
 
@@ -116,7 +116,7 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
     def missing(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        by_case = [one for one in known if one.lower() == name.lower()]
+        by_case = [known_name for known_name in known if known_name.lower() == name.lower()]
         near = by_case or difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:
             advice = INSTEAD[name] if INSTEAD[name].startswith("there ") else f"use {INSTEAD[name]}"
@@ -125,7 +125,7 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
         elif len(known) > LISTED:
             advice = f"dir({module.replace('cntk', 'cntkpy.compat.cntk', 1)}) lists what there is"
         else:
-            advice = f"there are: {', '.join(one for one in known if not one.startswith('_'))}"
+            advice = f"there are: {', '.join(known_name for known_name in known if not known_name.startswith('_'))}"
         raise AttributeError(f"{module}.{name} of CNTK does not exist in cntkpy: {advice}")
 
     return missing

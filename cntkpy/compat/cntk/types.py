@@ -30,7 +30,7 @@ class Type:
     axis: str | None = None
 
     def keys(self) -> list[str]:
-        """Those of the arguments."""
+        """Return the names of the arguments."""
         return ["shape", "is_sparse", "dynamic_axes"]
 
     def __getitem__(self, argument: str) -> Any:
@@ -51,12 +51,12 @@ class _Indexed:
 
     make: Callable[[Any], Any]
 
-    def __getitem__(self, given: Any) -> Any:
-        return self.make(given)
+    def __getitem__(self, item: Any) -> Any:
+        return self.make(item)
 
 
-def _shape(given: Any) -> tuple[int, ...]:
-    return tuple(given) if is_several(given) else (given,)
+def _shape(shape: Any) -> tuple[int, ...]:
+    return tuple(shape) if is_several(shape) else (shape,)
 
 
 class OpenType:

@@ -21,9 +21,9 @@ class _Kind(type):
     make: Callable[..., VariableMixin]
     has: Callable[[VariableMixin], bool]
 
-    def __call__(cls, *given: Any, **named: Any) -> Any:
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
         """A function of this kind."""
-        return cls.make(*given, **named)
+        return cls.make(*arguments, **named)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, VariableMixin) and cls.has(instance)
@@ -54,7 +54,7 @@ def _variable(
 
 
 def _is_one(function: VariableMixin) -> bool:
-    """Whether it has one output."""
+    """Return whether it has one output."""
     return len(function.roots) == 1
 
 
@@ -72,7 +72,7 @@ class Variable(metaclass=_Kind):
 
 
 class Parameter(metaclass=_Kind):
-    """What training changes; see `parameter`. Without a dtype it is in single precision, whatever an array is in."""
+    """A parameter; see `parameter`. Without a dtype it is in single precision, whatever an array is in."""
 
     make = staticmethod(_parameter)
     __signature__ = inspect.signature(_parameter)
@@ -80,7 +80,7 @@ class Parameter(metaclass=_Kind):
 
 
 class Constant(metaclass=_Kind):
-    """What never changes; see `constant`. Without a dtype it is in single precision, whatever an array is in."""
+    """A constant; see `constant`. Without a dtype it is in single precision, whatever an array is in."""
 
     make = staticmethod(_constant)
     __signature__ = inspect.signature(_constant)

@@ -25,7 +25,7 @@ from cntkpy.networks.graph.initialize import Initializer
 from cntkpy.networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.precision import dtype_of
 from cntkpy.networks.nodes import operation
-from cntkpy.networks.nodes.host import StoredHost
+from cntkpy.networks.nodes.host.kinds import StoredHost
 
 FORMAT = 1
 MAX_CONSTANT = 100

@@ -21,7 +21,7 @@ from cntkpy.networks.files.tensor_file import METADATA, write_tensors
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.images.convolution import geometry_2d, is_two_d
-from cntkpy.networks.nodes.inputs import is_chw
+from cntkpy.networks.nodes.inputs.kinds import is_chw
 
 FORMATS = (".npz", ".safetensors")
 """The endings of the names of files."""

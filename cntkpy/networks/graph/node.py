@@ -173,8 +173,8 @@ class NodeKind:
         elsewhere: options that people expect, in lower case, and where to give that value instead.
         record: how a record of BrainScript describes it; None: no record does.
         onnx: its rule of export: an ONNX operator of its operands, broadcast, or a function
-            (`cntkpy.networks.onnx.use.Use`) -> name of the value. Rules of many lines are in
-            `cntkpy.networks.onnx.writing`.
+            (`cntkpy.networks.nodes.onnx_support.use.Use`) -> name of the value. Rules of many lines
+            stand in `onnx_writing` of the family.
         not_exported: why it has no equivalent in ONNX.
     """
 

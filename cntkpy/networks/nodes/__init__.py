@@ -1,4 +1,6 @@
-"""The node library: every function of the network language, declared once. Importing it does not import JAX.
+"""The node library: every function of the network language, declared once, in the folder of its family.
+
+Importing it imports neither JAX nor rules: those for ONNX and for CNTK's model files are imported by `tables`.
 
 `find(name)` gives the declaration of a function by any of its names, `create` makes a node of it in a network.
 """
@@ -6,6 +8,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,36 +20,40 @@ from cntkpy.networks.nodes.declare import Argument, NodeKind, Option
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, Node
 
-__all__ = ["Argument", "NodeKind", "Option", "create", "find", "kinds", "operation"]
+__all__ = ["Argument", "NodeKind", "Option", "create", "find", "kinds", "operation", "tables"]
 
-_FAMILIES = (
-    "inputs",
-    "elementwise",
-    "linear",
+_DECLARATIONS = (
+    "inputs.kinds",
+    "elementwise.kinds",
+    "linear.kinds",
     "criteria.losses",
-    "normalisation",
-    "recurrence",
-    "shape",
-    "axes",
-    "sequences",
-    "dynamic.made",
-    "dynamic.unpacked",
-    "dynamic.minibatch",
-    "attention",
+    "normalisation.kinds",
+    "recurrence.kinds",
+    "shape.kinds",
+    "shape.axes",
+    "sequences.kinds",
+    "sequences.made",
+    "sequences.unpacked",
+    "sequences.minibatch",
+    "attention.kinds",
     "criteria.ranking",
     "criteria.ctc",
     "criteria.edit_distance",
     "images.regions",
     "images.convolution",
     "images.cropping",
-    "recurrent_stack",
-    "observers",
-    "sampling",
-    "unsupported",
+    "recurrence.stack",
+    "observers.kinds",
+    "sampling.kinds",
+    "unsupported.kinds",
 )
+"""Modules with declarations, in the order of the documentation."""
 
-_OF_PROGRAMS = ("host",)
-"""Families of kinds that no language has a name for; models may have nodes of them."""
+_OF_PROGRAMS = ("host.kinds",)
+"""Modules of kinds that no language has a name for; models may have nodes of them."""
+
+FAMILIES = tuple(dict.fromkeys(module.split(".")[0] for module in (*_DECLARATIONS, *_OF_PROGRAMS)))
+"""Folders of families, each with all rules of its kinds."""
 
 _KINDS: dict[str, NodeKind] = {}
 _BY_NAME: dict[str, NodeKind] = {}
@@ -56,18 +63,40 @@ _BY_PROGRAMS: dict[str, NodeKind] = {}
 def _load() -> None:
     if _KINDS:
         return
-    for family in _FAMILIES:
-        module = importlib.import_module(f"cntkpy.networks.nodes.{family}")
-        for kind in module.KINDS:
+    for name in _DECLARATIONS:
+        for kind in importlib.import_module(f"{__name__}.{name}").KINDS:
             _KINDS[kind.name] = kind
             for name in kind.names:
                 if name.lower() in _BY_NAME:
                     raise AssertionError(f"two node kinds are called {name}")
                 _BY_NAME[name.lower()] = kind
-    for family in _OF_PROGRAMS:
-        _BY_PROGRAMS.update(
-            {kind.name: kind for kind in importlib.import_module(f"cntkpy.networks.nodes.{family}").KINDS}
-        )
+    for name in _OF_PROGRAMS:
+        _BY_PROGRAMS.update({kind.name: kind for kind in importlib.import_module(f"{__name__}.{name}").KINDS})
+
+
+def tables(part: str, table: str = "RULES") -> dict[Any, Any]:
+    """Merge a table of all families that have it.
+
+    Args:
+        part: a module of families: `onnx_writing`, `onnx_reading`, `cntk_file`.
+        table: name of the table in the module.
+
+    Returns:
+        The entries of all families.
+
+    Raises:
+        AssertionError: two families have an entry with the same key.
+    """
+    merged: dict[Any, Any] = {}
+    for family in FAMILIES:
+        name = f"{__name__}.{family}.{part}"
+        if importlib.util.find_spec(name) is None:
+            continue
+        entries: dict[Any, Any] = getattr(importlib.import_module(name), table, {})
+        if repeated := merged.keys() & entries.keys():
+            raise AssertionError(f"{table} of {name}: other families have entries for {sorted(repeated)}")
+        merged.update(entries)
+    return merged
 
 
 def kinds() -> list[NodeKind]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.graph.node import (
     BOOLEAN,
@@ -24,6 +23,9 @@ from cntkpy.networks.graph.node import (
     shown,
 )
 
+if TYPE_CHECKING:
+    from cntkpy.networks.nodes.onnx_support.use import Use
+
 __all__ = [
     "BOOLEAN",
     "BOOLEANS",
@@ -37,12 +39,10 @@ __all__ = [
     "TEXT",
     "Argument",
     "NodeKind",
-    "Operators",
     "Option",
     "RecordForm",
     "Signature",
     "TimeRule",
-    "Use",
     "inputs",
     "shown",
     "unchanged",
@@ -59,53 +59,6 @@ b = Parameter(3, 1)
 z = Plus(Times(W, x), b)
 """
 """The nodes that the examples of kinds name, in the network description language."""
-
-
-class Operators(Protocol):
-    """The graph of ONNX that a rule of export adds operators to; each method returns the name of a value."""
-
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operator with one result."""
-        ...
-
-    def cast(self, value: str) -> str:
-        """Convert a value to the element type of the model."""
-        ...
-
-    def real(self, value: float) -> str:
-        """Add a number of the element type of the model."""
-        ...
-
-
-class Use(Protocol):
-    """A node to be exported: `cntkpy.networks.onnx.use.Use`, as far as rules in this package need it."""
-
-    @property
-    def emit(self) -> Operators:
-        """The graph."""
-        ...
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The node's options."""
-        ...
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the operands."""
-        ...
-
-    def aligned(self) -> list[str]:
-        """Return the names of the operands with equal numbers of axes."""
-        ...
-
-    def row(self) -> tuple[str, tuple[int, ...]]:
-        """Return the first operand with all its elements on the last axis, and its sizes then."""
-        ...
-
-    def shaped(self, name: str, dims: tuple[int, ...]) -> str:
-        """Give a value of sizes `dims` the sizes of the result."""
-        ...
 
 
 def unchanged(use: Use) -> str:

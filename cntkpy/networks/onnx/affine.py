@@ -9,9 +9,9 @@ import numpy as np
 
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.axes import slice_range
-from cntkpy.networks.nodes.shape import row_range
-from cntkpy.networks.onnx.graph import NotExpressible
+from cntkpy.networks.nodes.onnx_support.graph import NotExpressible
+from cntkpy.networks.nodes.shape.axes import slice_range
+from cntkpy.networks.nodes.shape.kinds import row_range
 
 WIDEST = 1 << 13
 """Elements of a node that is a sum of itself alone, at most: its matrix has the square of them."""

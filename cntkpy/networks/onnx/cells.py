@@ -10,9 +10,9 @@ import numpy as np
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.onnx_support.graph import Emitter, NotExpressible
+from cntkpy.networks.nodes.onnx_support.use import Operand
 from cntkpy.networks.onnx.affine import Affine, Scope, affine
-from cntkpy.networks.onnx.graph import Emitter, NotExpressible
-from cntkpy.networks.onnx.use import Operand
 
 Constants = Mapping[Node, np.ndarray]
 

@@ -19,11 +19,11 @@ from cntkpy.networks.graph.axes import DEFAULT, ONE
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes import create
+from cntkpy.networks.nodes.onnx_support.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
+from cntkpy.networks.nodes.onnx_support.use import Operand, Use
 from cntkpy.networks.onnx import cells, loops
-from cntkpy.networks.onnx.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
 from cntkpy.networks.onnx.prune import prune
-from cntkpy.networks.onnx.use import Operand, Use
-from cntkpy.networks.onnx.writing.table import REFUSED, RULES
+from cntkpy.networks.onnx.table import REFUSED, RULES
 
 OPSET = 17
 """The version of the operators that is written by default."""

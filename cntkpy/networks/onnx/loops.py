@@ -12,10 +12,10 @@ from typing import NamedTuple
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Node
-from cntkpy.networks.onnx.graph import Emitter, NotExpressible, Port
-from cntkpy.networks.onnx.lengths import steps_of_batch
-from cntkpy.networks.onnx.use import Operand, Use
-from cntkpy.networks.onnx.writing.sequences import initial_state
+from cntkpy.networks.nodes.onnx_support.graph import Emitter, NotExpressible, Port
+from cntkpy.networks.nodes.onnx_support.lengths import steps_of_batch
+from cntkpy.networks.nodes.onnx_support.use import Operand, Use
+from cntkpy.networks.nodes.recurrence.onnx_writing import initial_state
 
 Rule = Callable[[Node, Emitter, list[Operand], int], str]
 BATCH = "batch"

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from cntkpy.networks.nodes.onnx_support.graph import Graph, Operator, Port
 from cntkpy.networks.onnx.export import Exported
-from cntkpy.networks.onnx.graph import Graph, Operator, Port
 from cntkpy.networks.onnx.package import onnx
 
 IR_VERSION = 8

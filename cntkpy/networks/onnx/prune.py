@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cntkpy.networks.onnx.graph import Graph, Operator, rename
+from cntkpy.networks.nodes.onnx_support.graph import Graph, Operator, rename
 
 
 def prune(graph: Graph, constants: dict[str, np.ndarray], derived: dict[str, str]) -> None:

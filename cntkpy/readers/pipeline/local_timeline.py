@@ -27,7 +27,7 @@ from cntkpy.readers.streams import StreamInformation
 from .randomize import Selection, mersenne, order_functions
 
 SHIFT = 32
-_FOR_EVER = 2**63 - 1
+_NO_LIMIT = 2**63 - 1
 
 
 @runtime_checkable
@@ -59,10 +59,10 @@ class WindowedData(Protocol):
         ...
 
 
-AHEAD_SECONDS = 0.05
+LOAD_AHEAD_SECONDS = 0.05
 """Chunks are loaded ahead that take about so long to load, one of them at least."""
 
-MOST_AHEAD = 32
+MAX_CHUNKS_AHEAD = 32
 """At most that many chunks are loaded ahead, where a window does not need more."""
 
 
@@ -77,24 +77,24 @@ class WindowStore:
         self.data = data
         self._chunks: dict[int, Future[tuple[Chunk, np.ndarray]]] = {}
         self._threads = threads_for(True) if data.thread_safe else 1
-        self._pool = ThreadPoolExecutor(self._threads, "cntkpy-chunks")
+        self._pool = ThreadPoolExecutor(self._threads, "cntkpy-chunks")  # always these threads call the data
         self._lock = threading.Lock()
-        self._seconds, self._loads = 0.0, 0
+        self._seconds, self._count = 0.0, 0
 
     @property
     def depth(self) -> int:
         """How many chunks to load ahead: as many as there are threads, more of those that load quickly."""
-        if not self._loads:
+        if not self._count:
             return self._threads
-        in_time = int(AHEAD_SECONDS * self._loads / max(self._seconds, 1e-9))
-        return max(self._threads, min(in_time, MOST_AHEAD))
+        in_time = int(LOAD_AHEAD_SECONDS * self._count / max(self._seconds, 1e-9))
+        return max(self._threads, min(in_time, MAX_CHUNKS_AHEAD))
 
     def _load(self, chunk: int) -> tuple[Chunk, np.ndarray]:
         began = time.perf_counter()
-        found = self.data.load_window_chunk(chunk)
+        loaded = self.data.load_window_chunk(chunk)
         self._seconds += time.perf_counter() - began
-        self._loads += 1
-        return found
+        self._count += 1
+        return loaded
 
     def ahead(self, chunks: Sequence[int]) -> None:
         """Begin to load chunks that will be asked for."""
@@ -114,8 +114,8 @@ class WindowStore:
 
     def is_loaded(self, chunk: int) -> bool:
         """Whether a chunk can be had at once."""
-        found = self._chunks.get(chunk)
-        return found is not None and found.done()
+        load = self._chunks.get(chunk)
+        return load is not None and load.done()
 
     def missing(self, chunks: Sequence[int]) -> bool:
         """Whether one of these chunks is not loaded, and not being loaded."""
@@ -130,14 +130,8 @@ class WindowStore:
         """Free these chunks."""
         with self._lock:
             for chunk in chunks:
-                if (found := self._chunks.pop(chunk, None)) is not None:
-                    found.cancel()
-
-    def keep_only(self, chunks: set[int]) -> None:
-        """Free all other chunks."""
-        with self._lock:
-            for chunk in [c for c in self._chunks if c not in chunks]:
-                self._chunks.pop(chunk).cancel()
+                if (load := self._chunks.pop(chunk, None)) is not None:
+                    load.cancel()
 
     def begin(
         self,
@@ -148,8 +142,8 @@ class WindowStore:
     ) -> Callable[[], list[Part]]:
         """The parts that hold these sequences, in minibatch order.
 
-        The timeline has loaded them already, so they are there before the function is called; it says which chunks are
-        not needed any more (`keep_only`).
+        The timeline has loaded them already, so they are there before the function is called; it frees the chunks
+        that are not needed any more.
         """
         del keep, ahead, following
         chunks = sequences >> SHIFT
@@ -161,7 +155,7 @@ class WindowStore:
 
     def close(self) -> None:
         """Free all chunks."""
-        self.keep_only(set())
+        self.free(self.loaded())
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -490,7 +484,7 @@ class LocalTimeline:
         begin = self._share(size * epoch)
         if self._samples > begin or epoch == 0:
             self._rewind()
-        while self._samples < begin and self.next(_FOR_EVER, 1) is not None:
+        while self._samples < begin and self.next(_NO_LIMIT, 1) is not None:
             pass
 
     def _budget_after(self, sweeps: int) -> int:

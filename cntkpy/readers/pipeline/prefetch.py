@@ -1,59 +1,373 @@
-"""Values made ahead by background threads, in the order in which they were planned."""
+"""The look-ahead of readers: values are made by background threads before they are asked for."""
 
 from __future__ import annotations
 
+import threading
+import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
 
-P = TypeVar("P")
+from cntkpy.cntk_config.base.stopping import Stopped
+
 T = TypeVar("T")
+R = TypeVar("R")
+
+GROUP_VALUES, GROUP_BYTES, GROUP_SECONDS = 64, 4 << 20, 0.002
+"""A group is complete with this many values, bytes, or seconds: to wake a thread costs as much as a small minibatch."""
+
+SLOW_VALUE_SECONDS = 0.05
+"""A value that took longer had to wait for data. So may one of the next `GROUP_VALUES`: each of these is a group."""
+
+GROUP_WAIT_SECONDS = 0.01
+"""The consumer waits no longer for a group to become complete if there are values in it."""
+
+STOP_POLL_SECONDS, ABANDON_SECONDS = 0.05, 0.3
+"""The time between two calls of `stop`, and from its first answer to abandoning a thread that does not answer."""
 
 READY_VALUES = 2
-"""Values that are ahead besides those that the threads make."""
+"""Planned values that are ahead besides those that the threads make."""
 
 
-class Prefetch(Iterator[T], Generic[P, T]):
-    """The values `make(plan())`, without end. The consumer plans, threads make.
+class Prefetch(Iterator[T]):
+    """Values made ahead by background threads, in order and without end.
 
-    What `plan` or `make` raised is raised behind the values before it, and at every call after that until `reset`.
+    What making a value raises is raised after the values before it; then the same value is made again.
+    A signal interrupts neither a slow disk nor the code of a user, and nothing may be raised in its handler. So the
+    consumer calls `stop` while it waits, and abandons a thread that does not answer.
 
     Args:
-        plan: Returns the plan of the next value; it should take little time.
-        make: Makes a value; called on several threads at once.
-        threads: Their number. `threads + READY_VALUES` values are ahead.
+        make: Makes the next value; with `plan`, makes it of a plan.
+        plan: Plans the next value, which should take little time; called by the consumer when it asks for a value. Then
+            several threads may make values, and `threads + READY_VALUES` are ahead.
+        threads: Their number; 0 makes every value where it is asked for. It may be changed while nothing is being made.
+        nbytes: Memory of a value. Values are then handed over in groups, and bounded by twice the size of a group.
+        is_last: Whether nothing is to be made ahead after a value.
+        stop: Whether the consumer should stop waiting.
+
+    Raises:
+        Stopped: In every method that waits: `stop` says so, and nothing has come for `ABANDON_SECONDS`.
     """
 
-    def __init__(self, plan: Callable[[], P], make: Callable[[P], T], threads: int):
-        self._plan, self._make, self._depth = plan, make, threads + READY_VALUES
-        self._pool = ThreadPoolExecutor(threads, "cntkpy-prefetch")
-        self._ahead: deque[Future[T]] = deque()
-        self._failure: BaseException | None = None
+    def __init__(
+        self,
+        make: Callable[..., T],
+        plan: Callable[[], Any] | None = None,
+        *,
+        threads: int = 1,
+        nbytes: Callable[[T], int] | None = None,
+        is_last: Callable[[T], bool] = lambda value: False,
+        stop: Callable[[], bool] = lambda: False,
+    ):
+        self.threads = threads
+        self.abandoned = False
+        """Whether a thread did not answer; it is left alone, and no call waits for it."""
+        self.interrupted = False
+        """Whether Ctrl-C came while a value was made or planned here: it may be lost, so it has to be made again."""
+        self._plan, self._stop = plan, stop
+        self._queue = _Queue(make, plan is None, nbytes, is_last)
+        self._taken: deque[T] = deque()
+        self._open()
+
+    def _open(self) -> None:
+        self._shared = _Shared(weakref.ref(self._queue))
+        self._workers: list[threading.Thread] = []
+        self._end = weakref.finalize(self, _close, self._shared)
 
     def __next__(self) -> T:
         """Return the next value."""
-        if self._failure is not None:
-            raise self._failure
-        while len(self._ahead) < self._depth:
+        if not self._taken:
             try:
-                future = self._pool.submit(self._make, self._plan())
+                if not self.threads:
+                    return self._queue.make() if self._plan is None else self._queue.make(self._plan())
+                self._start()
+                self._fill()
+            except BaseException as error:
+                self.interrupted = not isinstance(error, Exception)
+                raise
+            queue = self._queue
+            self._wait_until(lambda: queue.complete, lambda: bool(queue.ready))
+            with self._shared.changed:
+                self._taken = queue.take()
+                self._shared.changed.notify_all()
+        return self._taken.popleft()
+
+    def _fill(self) -> None:
+        """Plan the next values, and let threads make them."""
+        queue, changed = self._queue, self._shared.changed
+        with changed:
+            queue.resume()
+            missing = 0 if self._plan is None else self.threads + READY_VALUES - len(queue.jobs) - len(queue.ready)
+            changed.notify_all()
+        for _ in range(missing):
+            assert self._plan is not None
+            try:
+                job = _Job[T](partial(queue.make, self._plan()))
             except Exception as error:
-                future = Future[T]()
-                future.set_exception(error)
-            self._ahead.append(future)
-        self._failure = self._ahead[0].exception()  # waits; nothing is lost if Ctrl-C ends that
-        return self._ahead.popleft().result()
+                job = _Job[T](None, error=error)
+            with changed:
+                if not queue.add(job):
+                    return
+                changed.notify_all()
+
+    def call(self, function: Callable[[], R]) -> R:
+        """Call a function in a thread, between two values, and return its result."""
+        if threading.current_thread() in self._workers:
+            return function()
+        job, shared = _Job(function, awaited=True), self._shared
+        self._start()
+        with shared.changed:
+            shared.calls.append(job)
+            shared.changed.notify_all()
+        self._wait_until(lambda: job.done)
+        if job.error is not None:
+            raise job.error
+        return cast("R", job.result)
+
+    def restart(self, make: Callable[..., T]) -> None:
+        """Drop what was made ahead; from now on make values in another way."""
+        self._queue.make = make
+        self.reset()
 
     def reset(self) -> None:
         """Drop what was made ahead, and wait until nothing is being made."""
-        for future in self._ahead:
-            future.cancel()
-        wait(self._ahead)
-        self._ahead.clear()
-        self._failure = None
+        with self._shared.changed:
+            self._queue.clear()
+        self._taken.clear()
+        self.interrupted = False
+        if self._workers and not self.abandoned:
+            self._wait_until(lambda: not self._shared.running)
 
     def close(self) -> None:
-        """Stop the threads."""
-        self.reset()
-        self._pool.shutdown(wait=True)
+        """End the threads, unless one was abandoned."""
+        if not self.abandoned:
+            self.reset()
+            self._end()
+            for worker in self._workers:
+                worker.join()
+            self._open()
+
+    def _start(self) -> None:
+        if self.abandoned:
+            raise Stopped
+        while len(self._workers) < self.threads:
+            worker = threading.Thread(target=_serve, args=(self._shared,), name="cntkpy-reader", daemon=True)
+            self._workers.append(worker)
+            worker.start()
+
+    def _wait_until(self, ready: Callable[[], bool], partly_ready: Callable[[], bool] = lambda: False) -> None:
+        changed, asked, pause = self._shared.changed, None, GROUP_WAIT_SECONDS
+        while True:
+            with changed:
+                if changed.wait_for(ready, pause) or partly_ready():
+                    return
+            pause = STOP_POLL_SECONDS
+            if not self._stop():
+                continue
+            asked = asked or time.monotonic()
+            if time.monotonic() - asked > ABANDON_SECONDS:
+                self.abandoned = True
+                raise Stopped
+
+
+class _Job(Generic[T]):
+    """A function for a thread to call, and its result. awaited: the end of the call has to be reported."""
+
+    __slots__ = ("awaited", "done", "error", "function", "result", "seconds")
+
+    def __init__(self, function: Callable[[], T] | None, *, error: BaseException | None = None, awaited: bool = False):
+        self.function, self.error, self.awaited = function, error, awaited
+        self.result: T | None = None
+        self.seconds = 0.0
+        self.done = error is not None
+
+    def run(self) -> None:
+        """Call the function."""
+        assert self.function is not None
+        began = time.perf_counter()
+        try:
+            self.result = self.function()
+        except BaseException as error:
+            self.error = error
+        self.seconds = time.perf_counter() - began
+
+
+class _Queue(Generic[T]):
+    """Values and jobs of values, in order. All methods are called with the lock held.
+
+    Args:
+        make: Makes a value.
+        unplanned: Whether jobs are begun by the threads, while there is room.
+        nbytes: Memory of a value, where values are handed over in groups.
+        is_last: Whether to pause after a value.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., T],
+        unplanned: bool,
+        nbytes: Callable[[T], int] | None,
+        is_last: Callable[[T], bool],
+    ):
+        self.make, self._unplanned, self._nbytes, self._is_last = make, unplanned, nbytes, is_last
+        self.jobs: deque[_Job[T]] = deque()
+        """Jobs of the values after those that are ready."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop everything, and pause until a value is asked for."""
+        for job in self.jobs:
+            job.awaited = True
+        self.jobs, self._waiting = deque[_Job[T]](), deque[_Job[T]]()
+        self._unplanned_job = _Job(self.make)  # one for all values: they are small
+        self.ready, self._ready_bytes = deque[T](), 0
+        self._paused = True  # also after a last value, or an error
+        self._group_began = 0.0
+        self._single_values = 0  # values to come that are a group each
+
+    @property
+    def complete(self) -> bool:
+        """Whether the values that are ready should be handed over, or an error be raised."""
+        ready = self.ready
+        if self._paused or not ready:
+            return self._paused
+        if self._nbytes is None or self._single_values > 0:
+            return True
+        full = len(ready) >= GROUP_VALUES or self._ready_bytes >= GROUP_BYTES
+        return full or time.perf_counter() - self._group_began > GROUP_SECONDS
+
+    def add(self, job: _Job[T]) -> bool:
+        """Append the job of a planned value; return whether another one may be planned."""
+        self.jobs.append(job)
+        if job.error is None:
+            self._waiting.append(job)
+        else:
+            self.collect()
+        return job.error is None
+
+    def next_job(self) -> _Job[T] | None:
+        """Return a job for a thread, if there is room for its value."""
+        count = len(self.ready)
+        if self._paused or (count >= 2 and (count >= 2 * GROUP_VALUES or self._ready_bytes >= 2 * GROUP_BYTES)):
+            return None
+        if self._waiting:
+            return self._waiting.popleft()
+        if not self._unplanned or self.jobs:
+            return None
+        job = self._unplanned_job
+        job.done = False
+        self.jobs.append(job)
+        return job
+
+    def collect(self) -> None:
+        """Take the values of jobs that are done."""
+        while self.jobs and (job := self.jobs[0]).done and not self._paused:
+            if job.error is not None:
+                self._paused = True
+                return
+            self.jobs.popleft()
+            value, job.result = cast("T", job.result), None
+            if not self.ready:
+                self._group_began = time.perf_counter()
+            if self._nbytes is not None:
+                self._ready_bytes += self._nbytes(value)
+            if job.seconds > SLOW_VALUE_SECONDS:
+                self._single_values = GROUP_VALUES
+            elif self._single_values:
+                self._single_values -= 1
+            self.ready.append(value)
+            self._paused = self._is_last(value)
+
+    def resume(self) -> None:
+        """End a pause, unless an error or a last value is yet to be taken."""
+        if self._paused and not self.ready and not (self.jobs and self.jobs[0].done):
+            self._paused = False
+        self.collect()
+
+    def take(self) -> deque[T]:
+        """Return the next value, or the values of a group. Raise an error that is next, after which its job is new."""
+        if not self.ready:
+            job = self.jobs.popleft()
+            self._paused = False
+            error, job.error, job.done = job.error, None, False
+            if job.function is not None:
+                self.jobs.appendleft(job)
+                self._waiting.appendleft(job)
+            assert error is not None
+            raise error
+        if self._nbytes is None:
+            return deque([self.ready.popleft()])
+        taken, self.ready, self._ready_bytes = self.ready, deque[T](), 0
+        return taken
+
+
+@dataclass(eq=False)
+class _Shared:
+    """State of the consumer and its threads, used with `changed` held. The queue is weak: unused readers are freed."""
+
+    queue: Callable[[], _Queue[Any] | None]
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    calls: deque[_Job[Any]] = field(default_factory=deque[_Job[Any]])
+    running: int = 0
+    closed: bool = False
+
+
+def _close(shared: _Shared) -> None:
+    with shared.changed:
+        shared.closed = True
+        shared.changed.notify_all()
+
+
+def _serve(shared: _Shared) -> None:
+    """Run the jobs of calls and of values until `shared` is closed."""
+    with shared.changed:
+        while shared.calls or not shared.closed:
+            if not _run_next(shared):
+                shared.changed.wait()
+
+
+def _run_next(shared: _Shared) -> bool:
+    """Run the next job, without the lock; return False if there is none."""
+    changed, queue = shared.changed, shared.queue()
+    if shared.calls:
+        job = shared.calls.popleft()
+    elif queue is None or shared.closed or (job := queue.next_job()) is None:
+        return False
+    shared.running += 1
+    changed.release()
+    job.run()
+    changed.acquire()
+    shared.running -= 1
+    job.done = True
+    if queue is not None:
+        queue.collect()
+    if job.awaited or (queue is not None and queue.complete):
+        changed.notify_all()
+    return True
+
+
+class Unbatch(Iterator[T]):
+    """The values of groups, each alone.
+
+    Args:
+        make_group: Makes at least one value; none of them is None.
+    """
+
+    def __init__(self, make_group: Callable[[], Iterable[T]]):
+        self._make_group = make_group
+        self._group: Iterator[T] = iter(())
+
+    def __next__(self) -> T:
+        """Return the next value."""
+        value = next(self._group, None)
+        if value is None:
+            self._group = iter(self._make_group())
+            value = next(self._group)
+        return value
+
+    def clear(self) -> None:
+        """Drop the values that are left of a group."""
+        self._group = iter(())

@@ -14,9 +14,9 @@ from cntkpy.readers.contracts import Deserializer
 
 from .loads import Load, Loads
 
-SMALLEST, GROWTH = 1 << 20, 4
+FIRST_BATCH_BYTES, BATCH_GROWTH_FACTOR = 1 << 20, 4
 """Bytes of the first batch that is read ahead, and how much larger the next ones are: the start is fast."""
-SHARE = 8
+MEMORY_PER_BATCH = 8
 """The largest batch is this part of the memory."""
 _NONE = np.empty(0, np.int64)
 Piece = tuple[Load[Chunk], np.ndarray, np.ndarray]
@@ -42,7 +42,7 @@ class Scattered:
 
     def __init__(self, deserializer: Deserializer, memory: int, loads: Loads, ahead: int):
         self._deserializer, self._loads, self._ahead = deserializer, loads, ahead
-        self._most = memory // SHARE
+        self._most = memory // MEMORY_PER_BATCH
         self._bytes_each = np.maximum(deserializer.chunk_bytes, 1) / np.maximum(np.diff(deserializer.table.first), 1)
         self._batches: deque[_Batch] = deque()
         self._next_size = 0  # bytes
@@ -91,7 +91,7 @@ class Scattered:
             more = following(begun + int(room / self._bytes_each.min()) + 1)[begun:]
             sizes = self._bytes(more).cumsum()
             numbers = np.concatenate([sequences, more[: int(np.searchsorted(sizes, float(room))) + 1]])
-        self._next_size = min(max(self._next_size * GROWTH, SMALLEST), self._most)
+        self._next_size = min(max(self._next_size * BATCH_GROWTH_FACTOR, FIRST_BATCH_BYTES), self._most)
         if len(numbers) == 0:
             return False
         load = self._loads.begin(partial(self._deserializer.load_sequences, numbers))

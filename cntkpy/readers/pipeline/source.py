@@ -18,9 +18,8 @@ from .assembly import Inputs, Made, Position
 from .frame_batches import Frames
 from .invalid import InvalidSequences
 from .pack import FramePacker, SequencePacker
-from .prefetch import Prefetch
+from .prefetch import Prefetch, Unbatch
 from .randomize import Timeline
-from .read_ahead import GroupedProducer
 from .store import ChunkStore
 from .truncated import TruncatedPacker
 from .whole import Group, WholeSequences
@@ -96,18 +95,21 @@ class Source:
             inputs.waits = lambda: waits(inputs.worker_size)
         self._slots = slots
         self._set_slots(0)
-        self._parallel: Prefetch[Group, Group] | None = None
-        more = partial(assembler.assemble, inputs)
+        self._groups: Prefetch[Group] | None = None
+        make_group = partial(assembler.assemble, inputs)
         if many and isinstance(assembler, WholeSequences):
             plan, make = partial(assembler.plan, inputs), partial(assembler.make, inputs)
-            self._parallel = Prefetch(plan, make, threads)
-            more = partial(assembler.take, inputs, self._parallel.__next__)
-        self._made: GroupedProducer[Made] = GroupedProducer(more, _is_end, _nbytes, prefetch and not many)
+            self._groups = Prefetch(make, plan, threads=threads)
+            make_group = partial(assembler.take, inputs, self._groups.__next__)
+        self._unbatch: Unbatch[Made] = Unbatch(make_group)
+        self._made: Prefetch[Made] = Prefetch(
+            self._unbatch.__next__, threads=int(prefetch and not many), nbytes=_nbytes, is_last=_is_end
+        )
         self._delivered: Position | None = None
 
     def leave_reading_ahead(self) -> None:
         """Make minibatches where they are asked for: the caller reads ahead."""
-        self._made.ahead = False
+        self._made.threads = 0
 
     @property
     def minibatch_size(self) -> int:
@@ -155,8 +157,9 @@ class Source:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
-        if self._parallel is not None:
-            self._parallel.reset()
+        self._unbatch.clear()
+        if self._groups is not None:
+            self._groups.reset()
         self._assembler.clear()
 
     def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
@@ -172,7 +175,7 @@ class Source:
         """The next minibatch, None at the end of the epoch."""
         if self._made.interrupted:
             self.restore(self.state())
-        minibatch, order, held = self._made.next()
+        minibatch, order, held = next(self._made)
         self._delivered = order, held
         if self._frees is not None:
             self._frees.delivered(order)
@@ -208,8 +211,8 @@ class Source:
     def close(self) -> None:
         """Stop the threads and let go of the data."""
         self._made.close()
-        if self._parallel is not None:
-            self._parallel.close()
+        if self._groups is not None:
+            self._groups.close()
         self._inputs.store.close()
 
 

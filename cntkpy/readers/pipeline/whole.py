@@ -20,16 +20,16 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import NotAFrame, SequencePacker, place
 
 from .assembly import Inputs, Made
+from .prefetch import GROUP_SECONDS
 from .randomize import Timeline
-from .read_ahead import GROUP_SECONDS
 
-MAX_GROUP = 256
+MAX_GROUP_MINIBATCHES = 256
 """Minibatches made at once: each then costs a tenth of what it costs alone, if it is small."""
-MAX_CELLS = 1 << 16
+MAX_GROUP_SAMPLES = 1 << 16
 """Samples after which no further minibatch is added."""
-MAX_DENSE_BYTES, LARGE = 1 << 21, 1 << 22
+MAX_GROUP_DENSE_BYTES, MAX_GROUP_LOADED_BYTES = 1 << 21, 1 << 22
 """Bytes of dense data, and of all that is loaded for the minibatches, after which none is added."""
-GROUP_GROWTH = 4
+GROUP_GROWTH_FACTOR = 4
 """The first minibatch is made alone, so that the start is fast; every group may have so many times the minibatches
 of the one before."""
 
@@ -101,7 +101,11 @@ class WholeSequences:
     def __init__(self, packer: SequencePacker, loaded_bytes: float = 0.0):
         self._packer = packer
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
-        self._enough = min(MAX_CELLS, MAX_DENSE_BYTES // max(dense, 1), int(LARGE / max(loaded_bytes, 1.0)))
+        self._enough = min(
+            MAX_GROUP_SAMPLES,
+            MAX_GROUP_DENSE_BYTES // max(dense, 1),
+            int(MAX_GROUP_LOADED_BYTES / max(loaded_bytes, 1.0)),
+        )
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
         self._left: deque[tuple[Planned, list[Part] | None]] = deque()
@@ -135,7 +139,7 @@ class WholeSequences:
             if len(more.cuts) > 2 or more.selection.end_of_epoch:
                 break
         group = Group(planned, inputs.timeline.state())
-        self._most = min(MAX_GROUP, GROUP_GROWTH * self._most)
+        self._most = min(MAX_GROUP_MINIBATCHES, GROUP_GROWTH_FACTOR * self._most)
         if planned:
             last = planned[-1].selection
             with suppress(Exception):  # it is raised again when they are made one by one

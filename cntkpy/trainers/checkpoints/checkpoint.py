@@ -56,7 +56,7 @@ class TrainingRecord:
         epochs: number of epochs that were trained.
         settings: the parameters that were given, their texts by path.
         ended: training was over, whatever the number of epochs that were asked for.
-        keeps: which files besides all models were kept, see `cntkpy.trainers.loop.tidy.keeps`.
+        keeps: which files besides all models were kept, see `cntkpy.trainers.fronts.config.tidy.keeps`.
     """
 
     epochs: int
@@ -174,7 +174,7 @@ class Checkpoint:
         values: JSON-able, by name; infinite and undefined numbers are fine. Of an epoch: `samples_seen` over all
             epochs; `rate` per sample after its adjustments, None: not known; `reference`, the criterion that later
             epochs are compared with; `minibatch_size` chosen for it; `reader`, the position of the training reader;
-            `schedule`, see `cntkpy.trainers.loop.state`. For the others see what makes them.
+            `schedule`, see `cntkpy.trainers.fronts.config.state`. For the others see what makes them.
         arrays: as `cntkpy.trainers.step.placement.Placement.snapshot` names them; those of an epoch have only
             `update` arrays.
     """

@@ -13,6 +13,7 @@ from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.evaluation.evaluator import Evaluator
+from cntkpy.trainers.hooks import Frequency
 from cntkpy.trainers.log import text
 from cntkpy.trainers.log.events import event
 from cntkpy.trainers.log.reporting import NoProgress, Progress, Tracing
@@ -122,13 +123,11 @@ def evaluate(
     def rows(totals: Totals) -> list[text.Total]:
         return (totals if group is None else totals.joint(nodes, group.communicator.total)).rows(nodes)
 
-    def is_due(number: int) -> bool:
-        return number <= first or (bool(every) and number % every == 0)
-
+    frequency = Frequency(every or None, first)
     totals = interval = Totals.start(nodes)
     count = shown = 0
     progress.start("evaluating", data.samples)
-    made = batcher.stacks(data.minibatches(), is_due)
+    made = batcher.stacks(data.minibatches(), frequency.is_due)
     early = evaluator.copies and group is None and not evaluator.callbacks
     stacks = StacksAhead(made, evaluator.place, early)
     for stack in stacks:
@@ -141,7 +140,7 @@ def evaluate(
         totals, interval = totals.add(nodes, *added), interval.add(nodes, *added)
         count += size
         progress.update(totals.samples)
-        if is_due(count):
+        if frequency.is_due(count):
             log.info("%s", _interval(rows(interval), shown + 1, count))
             shown, interval = count, Totals.start(nodes)
     if every is not None and count > shown:

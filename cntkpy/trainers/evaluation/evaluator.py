@@ -18,7 +18,7 @@ from cntkpy.networks.compile.evaluate import (
 from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
-from cntkpy.networks.nodes.sampling import DRAWN
+from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.trainers.step.ahead import PlacedStack
 from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS, Buckets

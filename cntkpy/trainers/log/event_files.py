@@ -1,11 +1,11 @@
-"""Event files of TensorBoard, by the package tensorboardX."""
+"""Event files of TensorBoard, by the package tensorboardX: a tracker."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cntkpy.cntk_config import UserError
@@ -17,16 +17,21 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9./_-]")
 
 
 class EventFile:
-    """A new event file.
+    """A new event file: the `Tracker` of runs and of programs that writes for TensorBoard.
 
     Args:
         folder: where; it is made if it is missing.
+        tags: texts by name, kept with those of the run.
+        keeps_up: after `scalars` everything is in the file; else after `flush`.
 
     Raises:
         UserError: the package is not installed, or the file cannot be written; also of the methods.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], tags: Mapping[str, str] | None = None, keeps_up: bool = False
+    ) -> None:
+        self._tags, self._keeps_up = tags or {}, keeps_up
         self._package = _package("tensorboardX")
         try:
             self._writer: Any = self._package.SummaryWriter(os.fspath(folder))
@@ -37,11 +42,26 @@ class EventFile:
         self._keep_errors()
         self._is_open = True
 
-    def scalar(self, tag: str, value: float, step: int) -> None:
-        """Add a number at a step; nothing, if the file is closed."""
-        self._check()
-        if self._is_open:
-            self._writer.add_scalar(tag, value, step)
+    def started(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """Add the configuration and the tags as tables in the tab of texts."""
+        self.text("configuration", _table(parameters))
+        self.text("run", _table({**tags, **self._tags}))
+
+    def scalars(self, values: Mapping[str, float], step: int) -> None:
+        """Add numbers at a step; nothing, if the file is closed."""
+        for name, value in values.items():
+            self._check()
+            if self._is_open:
+                self._writer.add_scalar(name, value, step)
+        if self._keeps_up:
+            self.flush()
+
+    def artifact(self, path: str) -> None:
+        """Keep no files: TensorBoard has none."""
+
+    def finished(self, status: int, error: str) -> None:
+        """Close the file."""
+        self.close()
 
     def text(self, tag: str, text: str) -> None:
         """Add a text in Markdown."""
@@ -91,6 +111,15 @@ class EventFile:
         """
         if self._error is not None:
             raise UserError("CannotWrite", not_written(self._error, self._folder)) from None
+
+
+def _table(texts: Mapping[str, str]) -> str:
+    rows = [f"| {_cell(name)} | {_cell(value)} |" for name, value in texts.items()]
+    return "\n".join(["| name | value |", "|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _package(name: str) -> Any:

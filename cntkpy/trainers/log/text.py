@@ -78,43 +78,49 @@ def pieces(subminibatches: int, max_samples: int) -> str:
     return f", with maximum {max_samples} samples in RAM" if max_samples < UNLIMITED else ""
 
 
+def minibatch_range(first: int, last: int, share: str = "") -> str:
+    """Return the minibatches of a progress line; `share`: the part of the epoch."""
+    return f"Minibatch[{first:4d}-{last:4d}{share}]"
+
+
+def samples_per_second(samples: int, seconds: float) -> float:
+    """Return the speed; 0 where no time has passed."""
+    return samples / seconds if seconds > 0 else 0.0
+
+
 def progress(
-    epoch: int,
-    epochs: int,
-    first: int,
-    last: int,
+    epoch: tuple[int, int],
+    minibatches: tuple[int, int],
     percent: tuple[float, int] | None,
     totals: Sequence[Total],
     seconds: float,
-    samples: int,
 ) -> str:
-    """One progress line inside an epoch.
+    """Return a progress line inside an epoch of an `SGD` section.
 
     Args:
-        epoch, epochs: 1-based epoch and the number of epochs.
-        first, last: the minibatches since the previous line, 1-based.
+        epoch: 1-based epoch and the number of epochs.
+        minibatches: the first and the last one since the previous line, 1-based.
         percent: share of the epoch in percent and its decimals; `None` while the size of the epoch is unknown.
         totals: criteria of the interval.
-        seconds, samples: duration of the interval and samples seen in it.
+        seconds: duration of the interval.
     """
     share = "" if percent is None else f", {percent[0]:2.{percent[1]}f}%"
-    speed = samples / seconds if seconds > 0 else 0.0
     return (
-        f" Epoch[{epoch:2d} of {epochs}]-Minibatch[{first:4d}-{last:4d}{share}]: {totals_line(totals)}; "
-        f"time = {fixed(seconds, 4)}s; samplesPerSecond = {speed:.1f}"
+        f" Epoch[{epoch[0]:2d} of {epoch[1]}]-{minibatch_range(*minibatches, share)}: {totals_line(totals)}; "
+        f"time = {fixed(seconds, 4)}s; samplesPerSecond = {samples_per_second(totals[0].count, seconds):.1f}"
     )
 
 
-def perf_trace(own: int, samples: int, read: float, compute: float) -> str:
-    """Where the time of a minibatch went; exchange and update are compiled together with the computation.
+def perf_trace(worker_samples: int, samples: int, read: float, compute: float) -> str:
+    """Return where the time of a minibatch went; exchange and update are compiled together with the computation.
 
     Args:
-        own: samples of this worker.
+        worker_samples: samples of this worker.
         samples: of all workers.
         read, compute: seconds.
     """
     return (
-        f"Perf trace: Worker MB size = {own}, Read = {read:.5g}s; Compute = {compute:.5g}s; "
+        f"Perf trace: Worker MB size = {worker_samples}, Read = {read:.5g}s; Compute = {compute:.5g}s; "
         f"Parameter update = 0s; Parameter sync = 0s; Aggregate MB size = {samples}"
     )
 
@@ -132,3 +138,35 @@ def finished_epoch(
 def validated_epoch(epoch: int, epochs: int, totals: Sequence[Total]) -> str:
     """The line that closes the validation part of an epoch."""
     return f"Finished Epoch[{epoch:2d} of {epochs}]: [Validate] {totals_line(totals)}"
+
+
+# ---- programs of CNTK 2
+
+
+def loss_and_metric(loss: float, metric: str | None, samples: int) -> str:
+    """Return the averages of an interval or an epoch; `metric`: as `metric_value` has written it, None: without."""
+    written = f"loss = {loss:.6f} * {samples}"
+    return written if metric is None else f"{written}, {metric_sum(metric, samples)}"
+
+
+def metric_value(value: float, percent: bool) -> str:
+    """Return a metric as a program shows it."""
+    return f"{100 * value:.2f}%" if percent else f"{value:.6f}"
+
+
+def metric_sum(metric: str, samples: int) -> str:
+    """Return a metric and its number of samples."""
+    return f"metric = {metric} * {samples}"
+
+
+GROWING_INTERVALS_HEAD = (
+    " average      since    average      since      examples",
+    "    loss       last     metric       last              ",
+    " ------------------------------------------------------",
+)
+"""Head of the table that has a row after 1, 2, 4, ... minibatches."""
+
+
+def growing_interval(averages: Sequence[float], samples: int) -> str:
+    """Return a row of that table: average and average since the last row of loss and metric, samples so far."""
+    return " ".join(f"{average:8.3g}  " for average in averages) + f" {samples:10d}"

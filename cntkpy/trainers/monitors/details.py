@@ -2,7 +2,6 @@
 
 import json
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,9 +12,9 @@ from cntkpy.networks.arrays.lazy import default_device, jax
 from cntkpy.networks.arrays.sparse import RowGradient
 from cntkpy.networks.compile.evaluate import compile_gradient
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.trainers.hooks import Hook, Interval
 from cntkpy.trainers.log.nodes import SHAPES_LEVEL
 from cntkpy.trainers.step.context import StepContext
-from cntkpy.trainers.step.stack import Stack
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -28,7 +27,7 @@ MAX_STATE_CHARACTERS = 300
 _MEGABYTE = 1 << 20
 
 
-class Details:
+class Details(Hook):
     """Logs what happened since the progress line before.
 
     Args:
@@ -50,27 +49,17 @@ class Details:
         self._position, self._trace_level = position, trace_level
         self._gradients = gradients
         self._norms: Any = None
-        self._waited = 0.0
 
-    def timed(self, stacks: Iterator[Stack]) -> Iterator[Stack]:
-        """The stacks of an epoch; the time that they are waited for is counted."""
-        self._waited = 0.0
-        while True:
-            before = time.perf_counter()
-            stack = next(stacks, None)
-            self._waited += time.perf_counter() - before
-            if stack is None:
-                return
-            yield stack
-
-    def log(self, context: StepContext, index: int) -> None:
-        """Log the details; `context` is that of the last minibatch, number `index` of its stack, after its update."""
-        log.info("  Waited %.4fs for data; %s.", self._waited, memory())
+    def on_interval(self, interval: Interval) -> None:
+        """Log the details; norms are those of the last minibatch, after its update."""
+        assert interval.context is not None
+        context = interval.context()
+        log.info("  Waited %.4fs for data; %s.", interval.waited, memory())
         log.info("  The reader is at %s.", json.dumps(self._position())[:MAX_STATE_CHARACTERS])
         for name, gradient, weight in self._measured(context) if self._gradients else ():
             log.info("  %s: norm of the gradient %.6g, of the values %.6g", name, gradient, weight)
         if self._trace_level >= SHAPES_LEVEL:
-            for name, layout in context.stack.minibatches[index].layouts.items():
+            for name, layout in context.stack.minibatches[-1].layouts.items():
                 log.info(
                     "  %s: %d steps of %d sequences side by side, %d samples",
                     name,
@@ -78,7 +67,6 @@ class Details:
                     layout.S,
                     layout.num_samples,
                 )
-        self._waited = 0.0
 
     def _measured(self, context: StepContext) -> Iterator[tuple[str, float, float]]:
         """Name, norm of the gradient and norm of the values of every parameter under training."""

@@ -14,7 +14,7 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import compile_network, node_total
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
-from cntkpy.networks.nodes.observers import NUDGE
+from cntkpy.networks.nodes.observers.kinds import NUDGE
 from cntkpy.trainers.evaluation.output import Format, NodeWriter, node_sequences
 from cntkpy.trainers.monitors.trace import prototype
 from cntkpy.trainers.step.context import StepContext

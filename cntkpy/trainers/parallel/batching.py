@@ -142,7 +142,7 @@ class SharedBatcher(Batcher):
         cls,
         batcher: Batcher,
         group: ProcessGroup,
-        ends: Callable[[int], bool] = lambda samples: False,
+        ends: Callable[[int], bool] | None = None,
         levels: bool = False,
     ) -> "SharedBatcher":
         """Return the same batcher for one of several workers, whose minibatches are that much smaller."""
@@ -150,7 +150,7 @@ class SharedBatcher(Batcher):
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["padding"] = batcher.padding.with_own_slots()  # the slots of a sequence are on one device
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
-        return cls(**values, group=group, ends=ends, levels=levels)
+        return cls(**values, group=group, ends=ends or (lambda samples: False), levels=levels)
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""

@@ -3,9 +3,9 @@
 import logging
 from dataclasses import dataclass
 
-from cntkpy.trainers.parallel.averaging import BlockMomentum, LocalSGD, momentum_of_time_constant
-from cntkpy.trainers.parallel.data_parallel import data_parallel
+from cntkpy.trainers.parallel.averaging import BlockMomentum, momentum_of_time_constant
 from cntkpy.trainers.parallel.process_group import ProcessGroup
+from cntkpy.trainers.parallel.strategies import data_parallel, local_sgd
 from cntkpy.trainers.parameters.parallel import ASYNCHRONOUS, BlockMomentumParameters, ParallelParameters
 from cntkpy.trainers.parameters.sgd import SGDParameters
 from cntkpy.trainers.step.strategy import Strategy
@@ -41,10 +41,10 @@ class Plan:
     def strategy(self, group: ProcessGroup) -> Strategy:
         """The strategy of the parallel epochs."""
         if self.method == "ModelAveragingSGD":
-            return LocalSGD(group, self.p.averaging.block_size(group.workers, AVERAGING_BLOCK), None, self.statistics)
+            return local_sgd(group, self.p.averaging.block_size(group.workers, AVERAGING_BLOCK), None, self.statistics)
         if self.method == "BlockMomentumSGD":
             block, filtering = _block_momentum(self.p.block_momentum, group.workers)
-            return LocalSGD(group, block, filtering, self.statistics)
+            return local_sgd(group, block, filtering, self.statistics)
         return data_parallel(group, self.statistics)
 
     def describe(self, group: ProcessGroup, bits: int, reads_share: bool) -> str:

@@ -21,7 +21,7 @@ from cntkpy.networks.arrays.lazy import jax, number_of
 from cntkpy.trainers.parallel import host_call, shared_memory
 from cntkpy.trainers.parallel.communicator import Communicator
 from cntkpy.trainers.parallel.shared_messages import MAX_MESSAGE_BYTES
-from cntkpy.trainers.step.strategy import copy_to_device
+from cntkpy.trainers.step.placement import copy_to_device
 
 log = logging.getLogger("cntkpy.trainers")
 

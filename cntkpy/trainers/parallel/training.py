@@ -15,7 +15,7 @@ from cntkpy.trainers.parallel.process_group import ProcessGroup
 from cntkpy.trainers.parallel.reading import SharedReader
 from cntkpy.trainers.step.reading import WrappedReader
 from cntkpy.trainers.step.step import CompiledStep
-from cntkpy.trainers.step.strategy import SingleDevice, Strategy
+from cntkpy.trainers.step.strategy import Strategy
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -36,7 +36,7 @@ class ParallelTraining:
     group: ProcessGroup | None = None
     plan: Plan | None = None
     precision: str = "float"
-    alone: SingleDevice = field(default_factory=SingleDevice)
+    alone: Strategy = field(default_factory=Strategy)
     """The strategy of epochs that every process trains by itself."""
 
     def __post_init__(self) -> None:

@@ -45,6 +45,9 @@ class StacksAhead(Iterator[Stack]):
         stacks: the stacks.
         place: begins to copy a stack to the device.
         early: whether anything is done early; without, `read` and `place` do nothing.
+
+    Attributes:
+        waited: seconds that stacks were waited for since this was set to 0.
     """
 
     def __init__(self, stacks: Iterator[Stack], place: Callable[[Stack], PlacedStack], early: bool):
@@ -52,7 +55,7 @@ class StacksAhead(Iterator[Stack]):
         self._next: Stack | None = None
         self._next_placed: PlacedStack | None = None
         self._failure: BaseException | None = None
-        self._seconds = 0.0
+        self._seconds = self.waited = 0.0
 
     def __next__(self) -> Stack:
         """The next stack; `take_placed` gives it as the step takes it."""
@@ -89,4 +92,5 @@ class StacksAhead(Iterator[Stack]):
         began = time.perf_counter()
         stack = next(self._stacks)
         self._seconds = time.perf_counter() - began
+        self.waited += self._seconds
         return stack

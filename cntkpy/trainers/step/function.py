@@ -53,9 +53,9 @@ def make_step(
             before, totals = carried
             batch = minibatch_of(given.batches, k)
             key, noise_key = random_keys(given.seed, k) if random else (None, None)
-            key = None if key is None else strategy.mask_key(key)
+            key = None if key is None else strategy.reduction.mask_key(key)
             gradients, sums, network = compute(before.weights, before.network, batch, key, given.settings)
-            gradients, sums, network = strategy.reduce(gradients, sums, network, before.network, batch)
+            gradients, sums, network = strategy.reduction.reduce(gradients, sums, network, before.network, batch)
             finite = before.finite & (jnp.isfinite(sums[nodes[0].name]) & _computed(gradients))
             network = jax.tree.map(partial(jnp.where, finite), network, before.network)
             weights, updates = before.weights, before.updates
@@ -65,7 +65,7 @@ def make_step(
                 rate = given.rate if options.rate_for == PER_SAMPLE else given.rate / number
                 scalars = StepScalars(rate, row[0], row[1], number if options.rate_for == OF_MEAN else 1.0)
                 changed = update(weights, updates, gradients, scalars, noise_key, finite, given.more)
-                weights, updates = strategy.updated(changed, (weights, updates), scalars.samples)
+                weights, updates = strategy.averaging.updated(changed, (weights, updates), scalars.samples)
             values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)
             return TrainState(weights, updates, network, finite), with_row(totals, k, values)
 

@@ -1,215 +1,223 @@
-"""The arrays of a training: by name on the host, as a `TrainState` on the devices."""
+"""Placement of a training's arrays on devices: place, fetch, shard."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cntkpy.networks.arrays.lazy import jax
-from cntkpy.networks.compile.flat import Flat
-from cntkpy.networks.compile.recurrence import CARRIED
-from cntkpy.networks.graph.network import ValidatedNetwork
-from cntkpy.trainers.step.state import TrainState
+from cntkpy.trainers.step.memory import has_own_memory, place
 
 if TYPE_CHECKING:
-    from cntkpy.trainers.rules.update_step import Update
-    from cntkpy.trainers.step.strategy import Strategy
+    from jax import Array
+    from jax.typing import DTypeLike
+    from jaxtyping import Bool, Float, Int64
+    from numpy.typing import NDArray
 
-Arrays = dict[str, NDArray[Any]]
-"""By name, arrays of the host."""
-UpdateState = dict[str, Arrays]
-"""By parameter and name, the arrays of the update rule on the host."""
-Named = dict[str, Any]
-"""By name of a parameter or key of a vector (`cntkpy.networks.compile.flat`), an array."""
+    from cntkpy.networks.compile.evaluate import Batch
+    from cntkpy.trainers.rules.updates import Rule
+    from cntkpy.trainers.step.batching import Batcher
+    from cntkpy.trainers.step.stack import Stack
+    from cntkpy.trainers.step.state import EpochSettings, Step
+
+    Device = Any
+    Scalars = Float[NDArray[Any], "capacity 2"]
+
+T = TypeVar("T")
+EndsBlock = Callable[[int], bool]
+"""Gets the samples of the next minibatch; says whether a stack has to end with it."""
 
 
-@dataclass
-class Placement:
-    """Places arrays on the devices of a strategy, and fetches them.
+class Placement(Protocol):
+    """Lays the arrays of a training on devices, and fetches them."""
 
-    A large array exists once: what `start`, `with_updates` and `restored` are given is emptied, and what `values` and
-    `updates` return is the memory of the device where the host can read it. Drop it before training resumes.
+    @property
+    def identity(self) -> object:
+        """Whatever the compiled step depends on besides its arguments; see `executables.digest`."""
+        ...
 
-    Args:
-        network: the network.
-        trained: names of the parameters under training.
-        update: changes them.
-        vectors: those in which small parameters lie, where the strategy allows it.
-        strategy: where arrays lie.
-    """
+    @property
+    def devices(self) -> Sequence[Device]:
+        """Devices of all processes on which arrays lie; none: the first of this process."""
+        return ()
 
-    network: ValidatedNetwork
-    trained: Sequence[str]
-    update: Update
-    vectors: Sequence[Flat]
-    strategy: Strategy
+    @property
+    def copies(self) -> bool:
+        """Whether `place_batch` begins a copy to the device, during which the device computes something else."""
+        return False
 
-    def __post_init__(self) -> None:
-        if not self.strategy.joins_parameters:
-            self.vectors = ()
-        self._unused: UpdateState = {}
-        """Arrays of a checkpoint that only another strategy uses."""
+    @property
+    def joins_parameters(self) -> bool:
+        """Whether small parameters may lie in one vector; else arrays are saved and summed by name."""
+        return False
 
-    def start(self, values: Arrays, updates: UpdateState | None = None) -> tuple[TrainState, list[str]]:
-        """Return the state of a training that starts from values by name, and what `with_updates` returns."""
-        state = self.with_values(TrainState({}, {}, {}, self.strategy.flag()), values)
-        return self.with_updates(state, updates)
+    # ---- minibatches
 
-    def with_values(self, state: TrainState, values: Arrays) -> TrainState:
-        """Return a state with these values of the parameters and of the network's state."""
-        place, dtype, weights = self.strategy.place, np.dtype(self.network.dtype), Named()
-        for flat in self.vectors:
-            joined = flat.join({name: values.pop(name) for name in flat.names})
-            weights[flat.key] = place(np.asarray(joined, dtype))
-            del joined
-        for name in self.trained:
-            if name in values:
-                weights[name] = place(np.asarray(values.pop(name), dtype))
-        network = {name: place(values.pop(name)) for name in list(values)}
-        return state._replace(weights=weights, network=network, finite=self.strategy.flag())
+    def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
+        """Return what pads and stacks the minibatches; `batcher`: that of a process by itself."""
+        ...
 
-    def with_updates(self, state: TrainState, saved: UpdateState | None) -> tuple[TrainState, list[str]]:
-        """Return a state with the saved arrays of the update rule, and the parameters whose arrays are fresh.
+    def place_batch(self, stack: Stack) -> Batch:
+        """Return the `batch` of a stack (numpy) as the compiled step takes it."""
+        ...
 
-        Arrays are fresh where nothing is saved, and where what is saved is of another shape or another rule; only the
-        latter parameters are returned.
-        """
-        saved = {} if saved is None else saved
-        unlike = [name for name in self.trained if name in saved and not self._fits(name, saved[name])]
-        for name in unlike:
-            del saved[name]
-        self.strategy.start_from(state.weights, saved)
-        updates: dict[str, Named] = {}
-        self._unused = {}
-        for flat in self.vectors:
-            start = partial(self.strategy.initial_update_state, self.update.rule_of(flat.key))
-            updates[flat.key], unused = _joined_update(flat, saved, start, state.weights[flat.key])
-            self._unused |= unused
-        for name, weight in state.weights.items():
-            if name in updates:
-                continue
-            if name in saved:
-                updates[name], self._unused[name] = self._placed(name, weight, saved.pop(name))
-            else:
-                updates[name] = self.strategy.initial_update_state(self.update.rule_of(name), weight)
-        return state._replace(updates=updates), unlike
-
-    def _placed(self, name: str, weight: Any, arrays: Arrays) -> tuple[Named, Arrays]:
-        """Place the saved arrays of a parameter's update; return them, and those that the rule does not know."""
-        expected = jax.eval_shape(self.update.rule_of(name).start, weight)
-        place = self.strategy.place
-        return {key: place(np.asarray(arrays.pop(key), expected[key].dtype)) for key in expected}, arrays
-
-    def _fits(self, name: str, arrays: Arrays) -> bool:
-        """Return whether the rule of a parameter can continue with these arrays."""
-        shape = tuple(reversed(self.network.nodes[name].shape or ()))
-        weight = jax.ShapeDtypeStruct(shape, self.network.dtype)
-        expected = jax.eval_shape(self.update.rule_of(name).start, weight)
-        return all(key in arrays and arrays[key].shape == array.shape for key, array in expected.items())
-
-    # ---- to the host
-
-    def weights(self, state: TrainState) -> Named:
-        """Return the parameters under training by name; those of vectors are NumPy's."""
-        return _apart(self.vectors, state.weights, self.strategy.to_host)
-
-    def values(self, state: TrainState) -> Arrays:
-        """Return the parameters and the network's state by name."""
-        fetch = self.strategy.to_host
-        return {name: fetch(array) for name, array in {**state.network, **self.weights(state)}.items()}
-
-    def updates(self, state: TrainState, names: Iterable[str] | None = None) -> UpdateState:
-        """Return the arrays of the update rule, of all parameters or of some, with what the strategy saves of them."""
-        fetch, kept = self.strategy.to_host, self.strategy.saved_updates()
-        arrays = _updates_apart(self.vectors, state.updates, fetch)
-        return {
-            name: jax.tree.map(fetch, arrays[name]) | self._unused.get(name, {}) | kept.get(name, {})
-            for name in (arrays if names is None else names)
-        }
-
-    def snapshot(self, state: TrainState) -> Arrays:
-        """Return everything that changes while training, of all workers, as flat arrays."""
-        parts = {"weight": self.weights(state), "state": state.network}
-        arrays = {f"{part}\n{name}": value for part, values in parts.items() for name, value in values.items()}
-        for name, update in _updates_apart(self.vectors, state.updates, self.strategy.to_host).items():
-            arrays |= {f"update\n{name}\n{key}": value for key, value in update.items()}
-        saved = {name: self.strategy.to_save(value, name.endswith(CARRIED)) for name, value in arrays.items()}
-        return saved | {f"kept\n{name}": value for name, value in self.strategy.save_state().items()}
-
-    def restored(self, keys: dict[str, list[str]], arrays: Arrays) -> TrainState:
-        """Return the state of a snapshot.
+    def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool = True) -> Array:
+        """Return for each minibatch of a stack its momentum and its number of samples.
 
         Args:
-            keys: by name of a parameter or key of a vector, the names of the arrays of its update rule.
-            arrays: the snapshot.
+            stack: the minibatches.
+            settings: of the epoch.
+            dtype: element type of the network.
+            gaps: cells without sample count, see `Stack.sizes`.
+
+        Returns:
+            Array (capacity, 2), zeros after the last minibatch; with one row per worker in front where workers train
+            on their own.
         """
-        place = self.strategy.place
-        kept = [path for path in arrays if path.startswith("kept\n")]
-        self.strategy.restore_state({path.removeprefix("kept\n"): arrays.pop(path) for path in kept})
-        state = TrainState({}, {name: {} for name in keys}, {}, self.strategy.flag())
-        for flat in self.vectors:
-            state.weights[flat.key] = place(flat.join({n: arrays.pop(f"weight\n{n}") for n in flat.names}))
-            for key in keys[flat.key]:
-                joined = flat.join({name: arrays.pop(f"update\n{name}\n{key}") for name in flat.names})
-                state.updates[flat.key][key] = place(joined)
-        for path in list(arrays):
-            part, name, *key = path.split("\n")
-            array = self.strategy.from_saved(arrays.pop(path), name.endswith(CARRIED))
-            if part == "update":
-                state.updates[name][key[0]] = array
-            else:
-                (state.weights if part == "weight" else state.network)[name] = array
-        return state
+        ...
+
+    # ---- arrays
+
+    def place(self, array: Any, slots: bool = False) -> Array:
+        """Return a copy of an array on the devices; `slots`: axis 1 is that of the parallel sequences."""
+        ...
+
+    def flag(self) -> Bool[Array, "*workers"]:
+        """Return a bool, the same everywhere, that is True."""
+        ...
+
+    def start_update(self, rule: Rule, weight: Array) -> dict[str, Array]:
+        """Return the arrays of an update rule before its first update; NumPy's are placed when they are needed."""
+        ...
+
+    def fetch(self, array: Array) -> NDArray[Any]:
+        """Return the array of worker 0 as numpy, without a copy where the device's memory is the machine's."""
+        ...
+
+    def local(self, arrays: T) -> T:
+        """Return arrays that this process alone can compute with."""
+        ...
+
+    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+        """Return everything about an array that differs from worker to worker; `slots`: see `place`."""
+        ...
+
+    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+        """Place what `fetch_all` has returned."""
+        ...
+
+    def shard(self, step: Step) -> Step:
+        """Return the step of one device as a step of all devices, to be jitted."""
+        ...
 
 
-def _apart(flats: Sequence[Flat], arrays: Named, fetch: Callable[[Any], Any]) -> Named:
-    """Return arrays by the names of parameters, sorted.
+class OneDevice(Placement):
+    """Everything on one device."""
+
+    @property
+    def identity(self) -> object:
+        """There are no other devices."""
+        return "one device"
+
+    @property
+    def copies(self) -> bool:
+        """Whether the device has memory of its own."""
+        return has_own_memory()
+
+    @property
+    def joins_parameters(self) -> bool:
+        """They may: there are no other workers to agree with."""
+        return True
+
+    def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
+        """Return the batcher as it is."""
+        return batcher
+
+    def place_batch(self, stack: Stack) -> Batch:
+        """Return it in the memory that it has, or on its way to that of the device."""
+        return place(stack.batch, len(stack.minibatches), self.copies)
+
+    def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool = True) -> Array:
+        """See `Placement.step_scalars`; array (capacity, 2)."""
+        return cast("Array", whole_scalars(stack, settings, dtype, gaps))
+
+    def place(self, array: Any, slots: bool = False) -> Array:
+        """Return a copy on the device."""
+        return copy_to_device(array)
+
+    def flag(self) -> Array:
+        """Return True, on the device."""
+        return self.place(True)
+
+    def start_update(self, rule: Rule, weight: Array) -> dict[str, Array]:
+        """See `Rule.start`; zeros of NumPy take no memory yet."""
+        return rule.start(weight)
+
+    def fetch(self, array: Array) -> NDArray[Any]:
+        """Return it as numpy."""
+        return np.asarray(array)
+
+    def local(self, arrays: T) -> T:
+        """Return them as they are."""
+        return arrays
+
+    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+        """Return it as numpy."""
+        return np.asarray(array)
+
+    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+        """Place it on the device again."""
+        return self.place(array, slots)
+
+    def shard(self, step: Step) -> Step:
+        """Return it as it is."""
+        return step
+
+
+def copy_to_device(array: Any, device: Device | None = None) -> Array:
+    """Return a copy of an array that shares no memory with it, so that its buffer can be donated.
 
     Args:
-        flats: vectors that may be among them.
-        arrays: of parameters and vectors.
-        fetch: makes an array one of NumPy.
+        array: NumPy's, JAX's, or a number.
+        device: where to; None: the default device.
     """
-    named = dict(arrays)
-    for flat in flats:
-        if flat.key in named:
-            named |= flat.split(fetch(named.pop(flat.key)))
-    return dict(sorted(named.items()))
+    host = np.asarray(array)
+    placed = jax.device_put(host, device, may_alias=False)
+    # in spite of its option, JAX shares aligned arrays of NumPy with a processor
+    if placed.device.platform == "cpu" and placed.unsafe_buffer_pointer() == host.ctypes.data:
+        placed = jax.device_put(placed, device, may_alias=False)
+    return jax.block_until_ready(placed)
 
 
-def _updates_apart(flats: Sequence[Flat], updates: dict[str, Named], fetch: Callable[[Any], Any]) -> dict[str, Named]:
-    """Return by name of the parameter the arrays of its update rule; see `_apart`."""
-    named = dict(updates)
-    for flat in flats:
-        if flat.key in named:
-            arrays = {key: flat.split(fetch(value)) for key, value in named.pop(flat.key).items()}
-            named |= {name: {key: parts[name] for key, parts in arrays.items()} for name in flat.names}
-    return dict(sorted(named.items()))
+def whole_scalars(
+    stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool
+) -> Float[NDArray[Any], "capacity 2"]:
+    """Return `Placement.step_scalars` of whole minibatches."""
+    sizes = exponents = stack.sizes(gaps and not settings.counted)
+    if settings.per_step:
+        exponents = np.ones(len(sizes)) if settings.counted else filled_steps(stack.steps, sizes, stack.columns)
+    return padded_scalars(sizes, stack.batch.mask.shape[0], settings.momentum**exponents, dtype)
 
 
-def _joined_update(
-    flat: Flat, updates: dict[str, Named], start: Callable[[Any], Named], vector: Any
-) -> tuple[Named, dict[str, Named]]:
-    """Join the arrays of an update rule for a vector.
+def filled_steps(
+    steps: Int64[NDArray[np.int64], " minibatches"],
+    sizes: Int64[NDArray[np.int64], " minibatches"],
+    columns: Int64[NDArray[np.int64], " minibatches"],
+) -> Float[NDArray[Any], " minibatches"]:
+    """Time steps of every minibatch, the fewer the fewer of its columns count; as they are where it has none."""
+    return steps * np.where(columns > 0, sizes / np.maximum(columns, 1), 1)
 
-    Args:
-        flat: the vector.
-        updates: by name of the parameter, the arrays that are known; those of the vector are removed.
-        start: makes the arrays of a parameter before its first update.
-        vector: the parameters.
 
-    Returns:
-        The arrays, and by name of the parameter those that the rule does not know.
-    """
-    first = start(vector)
-    if not any(name in updates for name in flat.names):
-        return first, {}
-    parts = flat.split(np.zeros(vector.shape, vector.dtype))
-    arrays = {name: dict(updates.pop(name)) if name in updates else start(part) for name, part in parts.items()}
-    joined = {key: flat.join({name: arrays[name].pop(key) for name in flat.names}) for key in first}
-    return {key: np.asarray(array, vector.dtype) for key, array in joined.items()}, arrays
+def padded_scalars(
+    columns: Int64[NDArray[np.int64], " minibatches"],
+    capacity: int,
+    momenta: Float[NDArray[Any], " minibatches"],
+    dtype: DTypeLike,
+) -> Float[NDArray[Any], "capacity 2"]:
+    """Momentum and number of columns of every minibatch, zeros after them."""
+    scalars = np.zeros((capacity, 2), dtype)
+    scalars[: len(columns), 0] = momenta
+    scalars[: len(columns), 1] = columns
+    return scalars

@@ -9,10 +9,13 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers.contracts import MinibatchReader, ReadsAhead, RemembersEpochs
 from cntkpy.readers.epochs import EpochReader, EpochRequest
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.readers.pipeline.read_ahead import ReadAhead
+from cntkpy.readers.pipeline.prefetch import Prefetch
 
 if TYPE_CHECKING:
     from cntkpy.readers.streams import StreamInformation
+
+Read = tuple[Minibatch | None, dict[str, Any]]
+"""A minibatch, None at the end of an epoch, and the reader's position after it."""
 
 
 def start_epoch(reader: MinibatchReader, request: EpochRequest) -> None:
@@ -99,25 +102,30 @@ def following(
         ahead: Whether a reader in a thread of its own reads further than what is given out.
     """
 
-    def read() -> tuple[Minibatch | None, dict[str, Any]]:
+    def read() -> Read:
         return reader.get_minibatch(), reader.state() if states else {}
 
     thread = _thread_of(reader)
     if thread is not None and ahead:
-        found = thread.begin(read, lambda one: one[0] is None, _nbytes)
+        thread.restart(read)
+        values: Iterator[Read] = thread
     else:
-        found = iter(read, None)
-    for minibatch, state in found:
+        values = iter(read, None)
+    for minibatch, state in values:
         if minibatch is None:
             return
         yield minibatch, state
 
 
-def _nbytes(read: tuple[Minibatch | None, dict[str, Any]]) -> int:
+def _nbytes(read: Read) -> int:
     return 0 if read[0] is None else read[0].nbytes
 
 
-def _thread_of(reader: MinibatchReader) -> ReadAhead | None:
+def _is_end(read: Read) -> bool:
+    return read[0] is None
+
+
+def _thread_of(reader: MinibatchReader) -> Prefetch[Read] | None:
     """The thread of the reader inside that has one."""
     while isinstance(reader, WrappedReader) and not isinstance(reader, InterruptibleReader):
         reader = reader.inner
@@ -173,12 +181,14 @@ class InterruptibleReader(WrappedReader):
         stop: Whether the run should stop, and may do so here.
 
     Raises:
-        Stopped: In any call, see `ReadAhead`.
+        Stopped: In any call, see `Prefetch`.
     """
 
     def __init__(self, make: Callable[[], MinibatchReader], stop: Callable[[], bool]):
-        self.thread = ReadAhead(stop)
-        """The thread."""
+        self.thread: Prefetch[Read] = Prefetch(
+            lambda: (self.inner.get_minibatch(), {}), nbytes=_nbytes, is_last=_is_end, stop=stop
+        )
+        """The thread, and what it reads ahead."""
         super().__init__(self.thread.call(make))
         inside = innermost(self.inner)
         if isinstance(inside, ReadsAhead):

@@ -39,10 +39,10 @@ from cntkpy.trainers.step.context import (
     random_keys,
 )
 from cntkpy.trainers.step.function import make_step
-from cntkpy.trainers.step.placement import Arrays, Placement, UpdateState
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
-from cntkpy.trainers.step.strategy import SingleDevice, Strategy
+from cntkpy.trainers.step.state_arrays import Arrays, StateArrays, UpdateState
+from cntkpy.trainers.step.strategy import Strategy
 
 if TYPE_CHECKING:
     from jax import Array
@@ -73,7 +73,7 @@ class CompiledStep:
     regularisation: Regularisation = field(default_factory=Regularisation)
     targets: Callable[[Stack], Stack] | None = None
     trace_level: int = 0
-    strategy: Strategy = field(default_factory=SingleDevice)
+    strategy: Strategy = field(default_factory=Strategy)
     groups: dict[str, Group] = field(default_factory=dict[str, Group])
     max_minibatch_size: int = 0
     buckets: Buckets = field(default_factory=Buckets)
@@ -88,7 +88,7 @@ class CompiledStep:
         update = Update(self.rule, self.regularisation, multipliers, self.groups)
         vectors = flat_parameters(self.network, names, {name: update.shared(name) for name in multipliers})
         update = update.with_flat(vectors)
-        self._placements = partial(Placement, self.network, list(multipliers), update, vectors)
+        self._state_arrays = partial(StateArrays, self.network, list(multipliers), update, vectors)
         gradient = compile_gradient(self.network, names[0], names, vectors)
         random = update.noisy or any(node.kind.random for node in self.network.nodes.values())
         self._make_step = partial(make_step, self.nodes, update, gradient, axes=axes, random=random)
@@ -114,18 +114,18 @@ class CompiledStep:
         """
         self.strategy = strategy = self.strategy if strategy is None else strategy
         if strategy not in self._programs:
-            identity = (self.network, [node.name for node in self.nodes], self._update, strategy.identity)
+            identity = (self.network, [node.name for node in self.nodes], self._update, strategy.placement.identity)
             self._programs[strategy] = Program(
-                strategy.compiled(self._make_step(strategy=strategy)),
+                strategy.placement.shard(self._make_step(strategy=strategy)),
                 identity,
                 donate=1,
                 static=1,
-                devices=strategy.devices,
+                devices=strategy.placement.devices,
                 describe=_in_words,
             )
         self._state: TrainState = _nothing()
-        self._placement = self._placements(strategy)
-        return self._use(*self._placement.start(values, updates))
+        self._arrays = self._state_arrays(strategy)
+        return self._use(*self._arrays.start(values, updates))
 
     def use(self, strategy: Strategy) -> None:
         """Go on with another strategy; activations that truncated sequences carry on are dropped."""
@@ -134,12 +134,12 @@ class CompiledStep:
 
     def reload(self, values: Arrays) -> None:
         """Go on with other values of the parameters and of the network's state, which are emptied."""
-        self._state = self._placement.with_values(self._state, values)
-        self.strategy.start_from(self._state.weights, self.strategy.saved_updates())
+        self._state = self._arrays.with_values(self._state, values)
+        self.strategy.averaging.start_from(self._state.weights, self.strategy.averaging.saved_updates())
 
     def reload_updates(self, updates: UpdateState | None = None) -> list[str]:
         """Go on with other arrays of the update rule; see `begin`."""
-        return self._use(*self._placement.with_updates(self._state, updates))
+        return self._use(*self._arrays.with_updates(self._state, updates))
 
     def drop_updates(self) -> None:
         """Free the arrays of the update rule, so that others can be read from a file; `begin` or `reload_updates`
@@ -155,7 +155,7 @@ class CompiledStep:
         """Place what the update rule starts with. That waits for the program, whose making takes memory."""
 
         def place(value: Any) -> Any:
-            return self.strategy.place(value) if isinstance(value, np.ndarray) else value
+            return self.strategy.placement.place(value) if isinstance(value, np.ndarray) else value
 
         self._use(self._state._replace(updates=jax.tree.map(place, self._state.updates)), [])
 
@@ -163,19 +163,19 @@ class CompiledStep:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a
         criterion that was not finite."""
         lasting = {name: value for name, value in self._state.network.items() if not name.endswith(CARRIED)}
-        lasting |= {name: self.strategy.place(value) for name, value in remembered(self.network).items()}
-        self._state = self._state._replace(network=lasting, finite=self.strategy.flag())
+        lasting |= {name: self.strategy.placement.place(value) for name, value in remembered(self.network).items()}
+        self._state = self._state._replace(network=lasting, finite=self.strategy.placement.flag())
 
     def finish_epoch(self) -> None:
         """Let all workers have the same weights."""
-        self._state = self.strategy.after_epoch(self._state, self.rule)
+        self._state = self.strategy.averaging.after_epoch(self._state, self.rule)
 
     def trained_values(self) -> Arrays:
         """Return the parameters and the network's state by name.
 
         Nothing is copied where the device's memory is the machine's: drop them before training resumes.
         """
-        return self._placement.values(self._state)
+        return self._arrays.values(self._state)
 
     def trained_network(self) -> ValidatedNetwork:
         """Return the network with the values of now, see `trained_values`."""
@@ -183,11 +183,11 @@ class CompiledStep:
 
     def updates(self, names: Sequence[str] | None = None) -> UpdateState:
         """Return the arrays of the update rule, of all parameters or of some; see `trained_values`."""
-        return self._placement.updates(self._state, names)
+        return self._arrays.updates(self._state, names)
 
     def snapshot(self) -> Arrays:
         """Return everything that changes while training, of all workers, as flat arrays."""
-        return self._placement.snapshot(self._state)
+        return self._arrays.snapshot(self._state)
 
     def restore(self, arrays: Arrays, shapes: Any = None) -> None:
         """Go back to a snapshot, which is emptied.
@@ -198,11 +198,16 @@ class CompiledStep:
         """
         keys = {name: list(update) for name, update in self._state.updates.items()}
         self._state = _nothing()
-        self._use(self._placement.restored(keys, arrays), [])
+        self._use(self._arrays.restored(keys, arrays), [])
         if shapes is not None:
             self.pad_to(shapes)
 
     # ---- minibatches
+
+    @property
+    def copies(self) -> bool:
+        """Whether `place` begins a copy to the device, during which the device computes something else."""
+        return self.strategy.placement.copies
 
     @property
     def compilations(self) -> int:
@@ -218,9 +223,8 @@ class CompiledStep:
         """Return what pads and stacks the minibatches for this step, see `Batcher`."""
         like = self._batcher
         options: dict[str, Any] = {"buckets": self.buckets, "capacity": capacity, "chosen": min(chosen, like.chosen)}
-        return self.strategy.batcher(
-            replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **options)
-        )
+        batcher = replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **options)
+        return self.strategy.placement.batcher(batcher, self.strategy.averaging.start_block())
 
     @cached_property
     def _batcher(self) -> Batcher:
@@ -237,8 +241,8 @@ class CompiledStep:
         """Return a minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
-        named = self._placement.weights(self._state)
-        weights, state = self.strategy.to_process((named, self._state.network))
+        named = self._arrays.weights(self._state)
+        weights, state = self.strategy.placement.local((named, self._state.network))
         weights = {name: jnp.asarray(value) for name, value in weights.items()}
         return StepContext.of(stack, index, number, weights, state, key, self._epoch.settings)
 
@@ -247,7 +251,7 @@ class CompiledStep:
         if self.targets is not None:
             stack = self.targets(stack)
         self._check(stack.batch)
-        return PlacedStack(stack, self.strategy.place_batch(stack))
+        return PlacedStack(stack, self.strategy.placement.place_batch(stack))
 
     def run(
         self, stack: Stack | PlacedStack, epoch: EpochSettings, first: int, callbacks: Sequence[Callback] = ()
@@ -266,7 +270,7 @@ class CompiledStep:
         """
         stack, batch = stack if isinstance(stack, PlacedStack) else self.place(stack)
         strategy = self.strategy
-        network = carry(self.network, self._state.network, stack, partial(strategy.place, slots=True))
+        network = carry(self.network, self._state.network, stack, partial(strategy.placement.place, slots=True))
         self._state = self._state._replace(network=network)
         self._epoch = epoch
         if callbacks:
@@ -278,7 +282,7 @@ class CompiledStep:
             program.find(*self._arguments(stack, batch, epoch, first))
             self._place_updates()
         state, totals = program(*self._arguments(stack, batch, epoch, first))
-        self._state = strategy.after_stack(TrainState(*state), stack, self.rule)
+        self._state = strategy.averaging.after_stack(TrainState(*state), stack, self.rule)
         return totals
 
     def _arguments(
@@ -289,7 +293,7 @@ class CompiledStep:
         inputs = StepInput(
             batch,
             len(stack.minibatches),
-            self.strategy.step_scalars(stack, epoch, self._dtype, gaps),
+            self.strategy.placement.step_scalars(stack, epoch, self._dtype, gaps),
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,

@@ -28,7 +28,7 @@ train = [
 PROGRAM = """\
 import gc, os, signal, sys, time
 from pathlib import Path
-from cntkpy.trainers.loop.partial import SavedEpoch
+from cntkpy.trainers.fronts.config.partial import SavedEpoch
 
 NUMBER = {number}
 calls = 0

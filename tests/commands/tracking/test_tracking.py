@@ -259,7 +259,7 @@ def test_event_files_on_a_full_disk_are_an_error_and_nothing_waits(tmp_path: Pat
     monkeypatch.setattr(inner, "write", full)
     with pytest.raises(UserError, match=r"cannot be written: No space left on device"):
         for step in range(1000):
-            file.scalar("x", 1.0, step)
+            file.scalars({"x": 1.0}, step)
             time.sleep(0.001)
     with pytest.raises(UserError, match=r"cannot be written: No space left on device"):
         file.close()

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.networks.files.cntk_binary.dictionary import Array, AxisValue, Table, parse_dictionary
 from cntkpy.networks.files.cntk_binary.load import read_cntk
 from cntkpy.networks.files.model_file import load_model, save_model
+from cntkpy.networks.nodes.file_support.dictionary import Array, AxisValue, Table, parse_dictionary
 
 RANDOM = np.random.default_rng(8)
 

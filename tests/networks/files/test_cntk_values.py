@@ -9,8 +9,8 @@ from cntk_models import assert_all_close, evaluate_all
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks import nodes
 from cntkpy.networks.files.cntk_binary.load import read_cntk
-from cntkpy.networks.files.cntk_binary.rules import rule, same
-from cntkpy.networks.files.cntk_binary.v1_bodies import EMPTY
+from cntkpy.networks.files.cntk_binary.operations import BODIES, rule
+from cntkpy.networks.nodes.file_support.rules import same
 
 RANDOM = np.random.default_rng(4)
 CELLS = 5
@@ -400,7 +400,7 @@ def test_criteria():
 
 def test_nodes_of_the_same_name():
     """Operations that are taken over as they are have a kind, but for four that are refused by their names."""
-    kinds = {name: nodes.find(name) for name in EMPTY if rule(name) is same}
+    kinds = {name: nodes.find(name) for name in BODIES if rule(name) is same}
     missing = {name for name, kind in kinds.items() if kind is None or kind.unsupported or kind.makes}
     assert len(kinds) > 50
     assert missing == {"CRF", "SequenceDecoder", "SequenceWithSoftmax", "StraightThrough"}

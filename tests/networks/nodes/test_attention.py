@@ -8,7 +8,7 @@ from cntkpy.networks.arrays import step_blocks
 from cntkpy.networks.arrays.batch import Batch, Grid
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.compile.evaluate import compile_gradient, network_parameters, network_state
-from cntkpy.networks.nodes import attention as attention_nodes
+from cntkpy.networks.nodes.attention import kinds as attention_nodes
 from tests.networks.nodes.test_several_axes_by_hand import X, Y, gradients_hold, made, matrix, same, values
 
 ATTEND = "attend (w, keys, values, query, tag='') = new ComputationNode [ operation = 'AdditiveAttention' ;"

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys
 import numpy as np
-from cntkpy.networks.nodes import elementwise, rules
+from cntkpy.networks.nodes import rules
+from cntkpy.networks.nodes.elementwise import kinds as elementwise
 from cntkpy.networks.nodes.declare import REAL, NodeKind, Option, inputs
 
 def forward(call, x):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cntkpy.networks.nodes.elementwise import LOG_CLIPPED
+from cntkpy.networks.nodes.elementwise.kinds import LOG_CLIPPED
 
 POOL = {"windowWidth": 2, "windowHeight": 2, "strideWidth": 2, "strideHeight": 2, "imageLayout": "CHW"}
 

@@ -13,10 +13,10 @@ import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.nodes.onnx_support.values import Data
 from cntkpy.networks.onnx import ours
 from cntkpy.networks.onnx.reading.load import RULES, build
 from cntkpy.networks.onnx.reading.parse import NEWEST, read_model
-from cntkpy.networks.onnx.reading.values import Data
 
 onnx = pytest.importorskip("onnx")
 pytestmark = pytest.mark.thorough

@@ -13,7 +13,7 @@ from cntkpy.networks.onnx.check import random_data, run
 from cntkpy.networks.onnx.export import Settings, export
 from cntkpy.networks.onnx.files import as_bytes, write
 from cntkpy.networks.onnx.model import to_model
-from cntkpy.networks.onnx.writing.table import RULES
+from cntkpy.networks.onnx.table import RULES
 
 from ..nodes.node_cases import CASES
 from .test_node_kinds import network_of

@@ -9,8 +9,8 @@ import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.files.model_file import load_model
+from cntkpy.networks.nodes.onnx_support import building
 from cntkpy.networks.onnx.files import as_bytes
-from cntkpy.networks.onnx.reading import building
 
 from .test_reading import OTHERS, changed, loaded, model_of, outside
 from .test_reading_exporters import POOLS, classifier, keras_cell

@@ -10,7 +10,7 @@ from cntkpy.networks.onnx.check import check
 from cntkpy.networks.onnx.export import Settings, export
 from cntkpy.networks.onnx.files import as_bytes
 from cntkpy.networks.onnx.model import to_model
-from cntkpy.networks.onnx.writing.table import RULES
+from cntkpy.networks.onnx.table import RULES
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

@@ -179,7 +179,9 @@ def test_scattered_sequences_are_read_in_batches(files, tools, workers):
 @pytest.mark.parametrize("together", [1, 256])
 @pytest.mark.parametrize("threads", [0, 2])
 def test_a_fault_among_scattered_sequences_comes_in_its_minibatch(files, threads, together, monkeypatch):
-    monkeypatch.setattr("cntkpy.readers.pipeline.whole.MAX_GROUP", together)  # 1, as where minibatches are large
+    monkeypatch.setattr(
+        "cntkpy.readers.pipeline.whole.MAX_GROUP_MINIBATCHES", together
+    )  # 1, as where minibatches are large
     text = "".join(f"{i} |x {'oops' if i == 60 else i}\n" for i in range(100))
     good = files.reader(text.replace("oops", "60"), X, chunkSizeInBytes=80, traceLevel=0)
     good.start_minibatch_loop(3, 0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import pickle
 import threading
 import weakref
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_results_come_in_the_order_of_the_plans():
         events[number].set()
         return number
 
-    ahead = Prefetch(plan, make, 3)
+    ahead = Prefetch(make, plan, threads=3)
     assert [next(ahead) for _ in range(40)] == list(range(40))
     for event in events:
         event.set()
@@ -115,17 +116,18 @@ def test_results_come_in_the_order_of_the_plans():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_values_ahead_are_bounded(threads):
     numbers = iter(range(100))
-    ahead = Prefetch(lambda: next(numbers), lambda number: number, threads)
+    ahead = Prefetch(lambda number: number, lambda: next(numbers), threads=threads)
     for value in range(10):
         assert next(ahead) == value
-        assert len(ahead._ahead) == threads + READY_VALUES - 1
+        assert len(ahead._queue.jobs) + len(ahead._queue.ready) == threads + READY_VALUES - 1
     ahead.close()
     assert next(numbers) == 10 + threads + READY_VALUES - 1, "a plan more than values"
 
 
 @pytest.mark.parametrize("stage", ["plan", "make"])
-def test_what_was_raised_comes_at_its_place_and_stays(stage):
-    numbers = iter(range(10))
+def test_what_was_raised_comes_at_its_place_and_is_tried_again(stage):
+    numbers = itertools.count()
+    failing = True
 
     def plan() -> int:
         number = next(numbers)
@@ -134,18 +136,20 @@ def test_what_was_raised_comes_at_its_place_and_stays(stage):
         return number
 
     def make(number: int) -> int:
-        if stage == "make" and number == 3:
+        if stage == "make" and number == 3 and failing:
             raise DataError("three")
         return number
 
-    ahead = Prefetch(plan, make, 2)
+    ahead = Prefetch(make, plan, threads=2)
     assert [next(ahead) for _ in range(3)] == [0, 1, 2]
-    for _ in range(3):
+    for _ in range(3 if stage == "make" else 1):
         with pytest.raises(DataError, match="three"):
             next(ahead)
+    failing = False
+    assert [next(ahead) for _ in range(5)] == ([3, 4, 5, 6, 7] if stage == "make" else [4, 5, 6, 7, 8])
     ahead.reset()
     following = next(ahead)
-    assert following > 3
+    assert following > 8
     assert next(ahead) == following + 1
     ahead.close()
 
@@ -184,7 +188,7 @@ def test_three_threads_give_what_one_gives(parallel, tools, options, memory):
     text, found = text_of(700), []
     for threads in (False, True):
         reader = parallel(text, memory, threads, **options)
-        assert (reader.source._parallel is not None) == threads
+        assert (reader.source._groups is not None) == threads
         minibatches = [m for number in (0, 1) for m in tools["epoch"](reader, 9, number, 1000)]
         found.append([(tools["unpack"](m), m.end_of_sweep, m.end_of_epoch) for m in minibatches])
         reader.close()
@@ -291,10 +295,7 @@ def test_ctrl_c_while_a_minibatch_is_waited_for_loses_none(parallel, tools, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        if threads:
-            patch.setattr(Future, "exception", interrupted)
-        else:
-            patch.setattr(threading.Condition, "wait_for", interrupted)
+        patch.setattr(threading.Condition, "wait_for", interrupted)
         while True:
             keys.append(reader.get_minibatch().keys)
     keys += [m.keys for m in tools["rest"](reader)]

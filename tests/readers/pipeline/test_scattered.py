@@ -12,7 +12,7 @@ from numbers_data import Numbers, numbers_in
 from cntkpy.readers.common.chunk import Part
 from cntkpy.readers.pipeline import scattered
 from cntkpy.readers.pipeline.loads import Loads
-from cntkpy.readers.pipeline.scattered import GROWTH, SHARE, Scattered
+from cntkpy.readers.pipeline.scattered import BATCH_GROWTH_FACTOR, MEMORY_PER_BATCH, Scattered
 
 ORDER = np.random.default_rng(3).permutation(4000)
 MEMORY = 8000
@@ -37,7 +37,7 @@ class Reading:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scattered, "SMALLEST", 40)
+    monkeypatch.setattr(scattered, "FIRST_BATCH_BYTES", 40)
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 3])
@@ -53,10 +53,10 @@ def test_batches_grow_from_what_is_asked_for_to_a_share_of_the_memory() -> None:
         reading.next(25)
     sizes = [len(batch) for batch in reading.data.loaded]
     assert sizes[0] == 25, "the first batch is what is asked for, so that the start is fast"
-    most = MEMORY // SHARE // 4
+    most = MEMORY // MEMORY_PER_BATCH // 4
     assert sizes[1:5] == [10, 40, 160, most]
     assert set(sizes[4:-1]) == {most} and sizes[-1] <= most
-    assert all(b <= GROWTH * a for a, b in pairwise(sizes[1:]))
+    assert all(b <= BATCH_GROWTH_FACTOR * a for a, b in pairwise(sizes[1:]))
     assert sum(sizes) == 4000, "nothing is loaded twice"
 
 
@@ -65,7 +65,7 @@ def test_batches_grow_without_reading_ahead_too() -> None:
     for at in range(0, 4000, 25):
         assert reading.next(25) == ORDER[at : at + 25].tolist()
     sizes = [len(batch) for batch in reading.data.loaded]
-    most = MEMORY // SHARE // 4
+    most = MEMORY // MEMORY_PER_BATCH // 4
     assert sizes[:3] == [25, 25, 40]
     assert max(sizes) == most and len(sizes) < 30
     assert sum(sizes) == 4000, "nothing is loaded twice"

@@ -15,7 +15,7 @@ from cntkpy.readers.pipeline.assembly import Inputs
 from cntkpy.readers.pipeline.pack import SequencePacker
 from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
 from cntkpy.readers.pipeline.store import ChunkStore
-from cntkpy.readers.pipeline.whole import GROUP_GROWTH, MAX_GROUP, WholeSequences
+from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, WholeSequences
 
 SIZE = 10
 
@@ -55,15 +55,15 @@ def told(minibatch: Minibatch) -> tuple[Any, ...]:
 def test_groups_grow_so_that_a_start_costs_little() -> None:
     sizes = group_sizes(*start(Numbers(40, 200)))
     assert sizes[:5] == [1, 4, 16, 64, 256]
-    assert max(sizes) == MAX_GROUP and sum(sizes) == 40 * 200 // SIZE
-    assert all(b <= GROUP_GROWTH * a for a, b in pairwise(sizes))
+    assert max(sizes) == MAX_GROUP_MINIBATCHES and sum(sizes) == 40 * 200 // SIZE
+    assert all(b <= GROUP_GROWTH_FACTOR * a for a, b in pairwise(sizes))
 
 
 def test_large_minibatches_are_made_alone() -> None:
-    wide = Numbers(2, 20, dim=1 + whole.MAX_DENSE_BYTES // 4 // SIZE)
+    wide = Numbers(2, 20, dim=1 + whole.MAX_GROUP_DENSE_BYTES // 4 // SIZE)
     assert set(group_sizes(*start(wide))) == {1}
     several, inputs = start(Numbers(2, 50))
-    heavy = WholeSequences(SequencePacker(inputs.streams), loaded_bytes=1 + whole.LARGE / SIZE)
+    heavy = WholeSequences(SequencePacker(inputs.streams), loaded_bytes=1 + whole.MAX_GROUP_LOADED_BYTES / SIZE)
     assert len(group_sizes(several, inputs)) < 10
     assert set(group_sizes(heavy, start(Numbers(2, 50))[1])) == {1}
 
@@ -72,7 +72,7 @@ def test_large_minibatches_are_made_alone() -> None:
 def test_several_at_once_are_those_one_by_one(randomized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     data = Numbers(6, 40, longest=4)
     together = [told(one) for one, _ in rest(*start(data, randomized))]
-    monkeypatch.setattr(whole, "MAX_GROUP", 1)
+    monkeypatch.setattr(whole, "MAX_GROUP_MINIBATCHES", 1)
     assert [told(one) for one, _ in rest(*start(data, randomized))] == together
     keys = [key for one in together for key in one[0]]
     assert sorted(keys) == list(range(240)) and (keys == list(range(240))) is not randomized

@@ -322,7 +322,7 @@ def test_every_chunk_is_loaded_once_however_often_reading_goes_back(randomize, l
 
 
 def test_minibatches_do_not_wait_for_a_slow_chunk_behind_them(monkeypatch):
-    for module in ("whole", "read_ahead"):  # no time to make several at once
+    for module in ("whole", "prefetch"):  # no time to make several at once
         monkeypatch.setattr(f"cntkpy.readers.pipeline.{module}.GROUP_SECONDS", -1.0)
     goes_on = threading.Event()
 

@@ -19,12 +19,12 @@ from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network
 from cntkpy.readers.registry import create_reader
+from cntkpy.trainers.fronts.cntk2 import learners
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
+from cntkpy.trainers.fronts.config.partial import Interrupted
+from cntkpy.trainers.fronts.config.training import TrainingLoop
 from cntkpy.trainers.log.reporting import Reporting
-from cntkpy.trainers.loop.partial import Interrupted
-from cntkpy.trainers.loop.sgd import TrainingLoop
 from cntkpy.trainers.parameters.sgd import SGDParameters
-from cntkpy.trainers.session import learners
-from cntkpy.trainers.session.trainer import Trainer
 
 FORMER = Path(__file__).parent / "former"
 STOP_CALLS = 40

@@ -58,7 +58,7 @@ def test_a_rate_that_is_adjusted_may_go_back(models) -> None:
 
 @pytest.mark.parametrize(("epochs", "keep", "said"), [(3, "", 0), (4, "", 1), (4, "train/SGD/keepModels=all", 0)])
 def test_many_models_are_mentioned_once(cntkpy, monkeypatch, epochs: int, keep: str, said: int) -> None:
-    monkeypatch.setattr("cntkpy.trainers.loop.files.MANY_MODELS", 3)
+    monkeypatch.setattr("cntkpy.trainers.fronts.config.files.MANY_MODELS", 3)
     words = (*WORDS, f"train/SGD/maxEpochs={epochs}", *filter(None, [keep]))
     got = cntkpy(*words, files=actions.files(""))
     assert got.code == 0 and got.err.count("the models of 3 epochs are there and stay; keepModels=best") == said
@@ -79,7 +79,7 @@ def test_what_a_kill_after_a_save_left(
     """A run killed between the new model and the removal of what is older than it leaves that to the next run."""
     words = ("train=[SGD=[learningRatesPerSample=0.05*2:5]]", f"train/SGD/keepModels={keep}")
     with monkeypatch.context() as killed:
-        killed.setattr("cntkpy.trainers.loop.files.remove_needless", lambda *_: None)
+        killed.setattr("cntkpy.trainers.fronts.config.files.remove_needless", lambda *_: None)
         models(*words)
     for epoch in range(6):
         model = tmp_path / "run" / ("m" if epoch == 5 else f"m.{epoch}")

@@ -9,7 +9,7 @@ import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.trainers.checkpoints.checkpoint import EPOCH, INSIDE, Checkpoint
-from cntkpy.trainers.loop.partial import load_partial
+from cntkpy.trainers.fronts.config.partial import load_partial
 
 
 def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

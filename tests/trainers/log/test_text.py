@@ -41,12 +41,12 @@ def test_starting_epoch() -> None:
 
 
 def test_progress_lines() -> None:
-    line = text.progress(2, 10, 11, 20, (40.0, 2), [Total("ce", 431.00255, 1000)], 0.08, 1000)
+    line = text.progress((2, 10), (11, 20), (40.0, 2), [Total("ce", 431.00255, 1000)], 0.08)
     assert line == (
         " Epoch[ 2 of 10]-Minibatch[  11-  20, 40.00%]: ce = 0.43100255 * 1000; "
         "time = 0.0800s; samplesPerSecond = 12500.0"
     )
-    assert "Minibatch[   1-   5]: " in text.progress(1, 3, 1, 5, None, [Total("ce", 1.0, 1)], 1.0, 1)
+    assert "Minibatch[   1-   5]: " in text.progress((1, 3), (1, 5), None, [Total("ce", 1.0, 1)], 1.0)
 
 
 def test_percentages_have_enough_digits() -> None:
@@ -54,7 +54,7 @@ def test_percentages_have_enough_digits() -> None:
     assert text.percent_digits(1e6, 10) == 3
     per_epoch = (2**62 - 1) / 20
     digits = text.percent_digits(per_epoch, 5)
-    line = text.progress(2, 4, 1, 5, (100 * 5 / per_epoch, digits), [Total("ce", 1.0, 1)], 1.0, 1)
+    line = text.progress((2, 4), (1, 5), (100 * 5 / per_epoch, digits), [Total("ce", 1.0, 1)], 1.0)
     assert "Minibatch[   1-   5, 0.000000000000002%]" in line
 
 

@@ -283,10 +283,10 @@ def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays of one type go together; large ones and those of another type go by themselves."""
     import jax
 
-    from cntkpy.trainers.parallel import arrays as parallel_step
+    from cntkpy.trainers.parallel import reduction
     from cntkpy.trainers.parallel.process_group import AXIS
 
-    monkeypatch.setattr(parallel_step, "MAX_ELEMENTS_JOINED", 6)
+    monkeypatch.setattr(reduction, "MAX_ELEMENTS_JOINED", 6)
     sent: list[list[int]] = []
     real = jax.lax.psum
 
@@ -297,7 +297,7 @@ def test_sums_over_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax.lax, "psum", psum)
     arrays = {"a": np.arange(12.0).reshape(2, 2, 3), "b": np.ones((2, 4)), "large": np.ones((2, 7)), "c": np.ones(2)}
     arrays["integers"] = np.array([[1, 2], [3, 4]])
-    found = jax.vmap(parallel_step._summed, axis_name=AXIS)(arrays)
+    found = jax.vmap(reduction.SumsByJax().summed, axis_name=AXIS)(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], np.broadcast_to(array.sum(axis=0), array.shape))
     assert sent == [[6 + 4 + 1, 2, 7]]

@@ -492,19 +492,19 @@ def test_a_kept_program_in_other_processes(tmp_path: Path) -> None:
 GROUP = """
 import os, sys
 import jax, numpy as np
-from cntkpy.trainers.parallel.data_parallel import data_parallel
+from cntkpy.trainers.parallel.reduction import sums_of
 from cntkpy.trainers.parallel.launchers import find_meeting
 from cntkpy.trainers.parallel.process_group import process_group_of
 from cntkpy.trainers.parallel.rendezvous import join, leave
 
 link = join(find_meeting(os.environ), print)
 group = process_group_of(link, jax.local_devices())
-strategy = data_parallel(group)
+sums = sums_of(group)
 print("shares", group.sums)
 own = np.full(3, [1.5, 2.25][link.rank], np.float32)
-print("sum", jax.jit(strategy.summed)(own).tolist())
+print("sum", jax.jit(sums.summed)(own).tolist())
 rows = np.array([[7, 2], [2, 9]], np.int32)[link.rank]
-print("gathered", [part.tolist() for part in jax.jit(strategy.gathered)((rows, own.reshape(1, 3)))])
+print("gathered", [part.tolist() for part in jax.jit(sums.gathered)((rows, own.reshape(1, 3)))])
 for shape, axis in (((2, 1, 3), 1), ((1, 2), 0), ((2, 0), 1), ((1, 700_000), 0)):
     part = np.full(shape, link.rank - 0.0)
     whole = group.gather(group.on_all(part, axis), axis)

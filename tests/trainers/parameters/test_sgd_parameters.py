@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from cntkpy.trainers.fronts.search import SizeSearch
 from cntkpy.trainers.schedules.rate_control import Options, RateControl
-from cntkpy.trainers.schedules.search import SizeSearch
 
 SAMPLES, SIZE = 24, 8
 

@@ -11,12 +11,12 @@ import pytest
 from cntkpy.cntk_config import ConfigError, parse
 from cntkpy.networks.graph.network import Network
 from cntkpy.trainers.checkpoints.checkpoint import superseded
+from cntkpy.trainers.fronts.search import adapt_size, search_samples
 from cntkpy.trainers.parameters.sgd import IgnoredParameters, SGDParameters
 from cntkpy.trainers.rules.rules import regularisation, warn_of_idle_settings
 from cntkpy.trainers.schedules.checks import check_parameters
 from cntkpy.trainers.schedules.rate_control import Options
 from cntkpy.trainers.schedules.schedules import Schedules
-from cntkpy.trainers.schedules.search import adapt_size, search_samples
 from tests.trainers.parameters.test_sgd_parameters import CV, files
 
 

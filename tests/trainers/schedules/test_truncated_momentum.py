@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.registry import create_reader
-from cntkpy.trainers.loop.epoch import up_to
+from cntkpy.trainers.fronts.config.epoch import up_to
 
 CONFIG = """
 modelPath = run/m

@@ -74,7 +74,7 @@ OPTIONS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("options", OPTIONS)
 def test_training_changes_and_saves_the_same(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     together = Training(**options)
-    (vector,) = together.step._placement.vectors  # pyright: ignore[reportPrivateUsage]
+    (vector,) = together.step._arrays.vectors  # pyright: ignore[reportPrivateUsage]
     assert together.vectors() == [vector.key]
     assert sorted(len(matrix.names) for matrix in vector.matrices) == [1, 2, 2, 2], "two gates have W, R and b each"
     monkeypatch.setattr(flat, "MOST_ELEMENTS", 0)

@@ -141,8 +141,8 @@ def test_parameters_are_not_copied_with_the_updates(monkeypatch: pytest.MonkeyPa
     from cntkpy.networks.graph.initialize import SeedCounter
     from cntkpy.networks.graph.network import Network
     from cntkpy.trainers.rules.updates import momentum
+    from cntkpy.trainers.step.placement import OneDevice
     from cntkpy.trainers.step.step import CompiledStep
-    from cntkpy.trainers.step.strategy import SingleDevice
 
     network = Network("float")
     x = nodes.create(network, "InputValue", "x", (), {"dims": (2,)})
@@ -153,14 +153,14 @@ def test_parameters_are_not_copied_with_the_updates(monkeypatch: pytest.MonkeyPa
     se = nodes.create(network, "SquareError", "se", both)
     trainer = CompiledStep(network.validate(), [se], momentum())
     placed: list[Any] = []
-    place = SingleDevice.place
+    place = OneDevice.place
 
-    def noted(self: SingleDevice, array: Any, slots: bool = False) -> Any:
+    def noted(self: OneDevice, array: Any, slots: bool = False) -> Any:
         if np.ndim(array):
             placed.append(array)
         return place(self, array, slots)
 
-    monkeypatch.setattr(SingleDevice, "place", noted)
+    monkeypatch.setattr(OneDevice, "place", noted)
     trainer.reload_updates()
     assert placed == []
     momenta = {"v": {"v": np.array([[1], [2]], np.float32)}}

@@ -8,7 +8,7 @@ import pytest
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.readers.pipeline import read_ahead
+from cntkpy.readers.pipeline import prefetch
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.registry import create_reader
 from cntkpy.trainers.parallel.reading import SharedReader
@@ -138,12 +138,12 @@ def test_an_error_comes_behind_what_was_read_before(reader: Reader) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers that send signals here")
 def test_a_signal_that_is_handled_for_long(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """It arrives while the reader is waited for, and its handler ends after the time to wait."""
-    monkeypatch.setattr(read_ahead, "ABANDON_SECONDS", 0.1)
+    monkeypatch.setattr(prefetch, "ABANDON_SECONDS", 0.1)
     counting, arrived = Counting(reader, waits_at=1), list[int]()
     outer = InterruptibleReader(lambda: counting, lambda: bool(arrived))
     outer.start_minibatch_loop(1, 0)
-    before = signal.signal(signal.SIGALRM, lambda *_: (arrived.append(1), time.sleep(3 * read_ahead.POLL_SECONDS)))
-    signal.setitimer(signal.ITIMER_REAL, 2 * read_ahead.POLL_SECONDS)
+    before = signal.signal(signal.SIGALRM, lambda *_: (arrived.append(1), time.sleep(3 * prefetch.STOP_POLL_SECONDS)))
+    signal.setitimer(signal.ITIMER_REAL, 2 * prefetch.STOP_POLL_SECONDS)
     try:
         with pytest.raises(Stopped):
             outer.get_minibatch()

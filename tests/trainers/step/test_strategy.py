@@ -11,8 +11,9 @@ import pytest
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.trainers.parallel.training import ParallelTraining
 from cntkpy.trainers.rules.updates import momentum
+from cntkpy.trainers.step.placement import OneDevice, copy_to_device, padded_scalars, whole_scalars
 from cntkpy.trainers.step.state import EpochSettings, TrainState
-from cntkpy.trainers.step.strategy import SingleDevice, copy_to_device, padded_scalars, whole_scalars
+from cntkpy.trainers.step.strategy import Strategy
 
 pytestmark = pytest.mark.optimised
 
@@ -39,22 +40,21 @@ def test_momentum_counts_columns_samples_or_time_steps(per_step: bool, gaps: boo
     got = whole_scalars(stack, settings, np.float64, gaps)
     np.testing.assert_allclose(got[:2, 0], [0.9**n for n in exponents], rtol=1e-12)
     np.testing.assert_array_equal(got[:2, 1], columns if gaps else samples)
-    np.testing.assert_array_equal(SingleDevice().step_scalars(stack, settings, np.float64, gaps), got)
+    np.testing.assert_array_equal(OneDevice().step_scalars(stack, settings, np.float64, gaps), got)
     counted = whole_scalars(stack, replace(settings, counted=True), np.float64, False)
     np.testing.assert_allclose(counted[:2, 0], [0.9, 0.9] if per_step else [0.9**5, 0.9**4], rtol=1e-12)
 
 
 def test_workers_that_train_on_their_own_count_their_own_columns_or_samples() -> None:
     """Two workers with two slots each; three of the four slots are the reader's."""
-    from cntkpy.trainers.parallel.averaging import LocalSGD
+    from cntkpy.trainers.parallel.placement import PerWorker
 
     mask = np.zeros((2, 3, 4), bool)
     mask[0, :, 0] = mask[0, :2, 1] = mask[0, 0, 2] = True
     group: Any = SimpleNamespace(own=[0, 1], on_all=lambda array, axis: array)
     stack: Any = SimpleNamespace(batch=SimpleNamespace(mask=mask), layouts=[SimpleNamespace(T=3, S=3)], placed=None)
-    own: Any = SimpleNamespace(group=group)
     for gaps, expected in ((True, [6, 3]), (False, [5, 1])):
-        scalars = LocalSGD.step_scalars(own, stack, EpochSettings(0.1, 0.9, Settings(), 1), np.float64, gaps=gaps)
+        scalars = PerWorker(group).step_scalars(stack, EpochSettings(0.1, 0.9, Settings(), 1), np.float64, gaps=gaps)
         np.testing.assert_allclose(scalars[:, 0, 1], expected)
         np.testing.assert_allclose(scalars[:, 0, 0], 0.9 ** np.array(expected))
 
@@ -88,23 +88,22 @@ def test_an_array_is_copied_to_the_device_once() -> None:
 
 
 def test_a_single_device_saves_and_restores_arrays_as_they_are() -> None:
-    strategy, array = SingleDevice(), np.arange(6.0, dtype=np.float32).reshape(2, 3)
-    placed = strategy.place(array)
+    placement, array = OneDevice(), np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    placed = placement.place(array)
     array[:] = -1  # a copy of its own is on the device
-    saved = strategy.to_save(placed)
+    saved = placement.fetch_all(placed)
     np.testing.assert_array_equal(saved, np.arange(6.0).reshape(2, 3))
-    np.testing.assert_array_equal(strategy.to_host(strategy.from_saved(saved)), saved)
-    assert bool(strategy.flag())
+    np.testing.assert_array_equal(placement.fetch(placement.place_all(saved)), saved)
+    assert bool(placement.flag())
 
 
 def test_a_single_device_has_nothing_of_its_own_to_save_and_changes_no_state() -> None:
-    strategy = SingleDevice()
-    strategy.start_from({"w": np.zeros(2)}, {"w": {"v": np.ones(2)}})
-    assert strategy.saved_updates() == {} and strategy.save_state() == {}
+    averaging: Any = Strategy().averaging
+    averaging.start_from({"w": np.zeros(2)}, {"w": {"v": np.ones(2)}})
+    assert averaging.saved_updates() == {} and averaging.save_state() == {} and averaging.start_block() is None
     state = TrainState({}, {}, {}, np.array(True))  # type: ignore[arg-type]
-    stack: Any = None
-    assert strategy.after_stack(state, stack, momentum()) is state
-    assert strategy.after_epoch(state, momentum()) is state
+    assert averaging.after_stack(state, None, momentum()) is state
+    assert averaging.after_epoch(state, momentum()) is state
 
 
 class Recorder:
@@ -120,7 +119,7 @@ class Recorder:
 
 @pytest.mark.thorough
 def test_the_plan_chooses_the_strategy_of_an_epoch(caplog: pytest.LogCaptureFixture) -> None:
-    shared, group = SingleDevice(), SimpleNamespace(workers=2, communicator=SimpleNamespace(size=1, rank=0, main=True))
+    shared, group = Strategy(), SimpleNamespace(workers=2, communicator=SimpleNamespace(size=1, rank=0, main=True))
     plan: Any = SimpleNamespace(
         method="DataParallelSGD",
         parallel=lambda epoch: epoch >= 1,

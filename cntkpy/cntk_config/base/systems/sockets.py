@@ -67,13 +67,13 @@ def connect(name: bytes, seconds: float) -> socket.socket:
     return endpoint
 
 
-def check_user(other: socket.socket) -> None:
+def check_user(peer: socket.socket) -> None:
     """Check that the other side is a process of this user.
 
     Raises:
         OSError: it is not.
     """
-    _, user, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    _, user, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     if user != os.getuid():
         raise OSError(f"it is a process of the user with the number {user}")
 
@@ -102,13 +102,13 @@ def send_descriptors(to: socket.socket, descriptors: Sequence[int]) -> None:
     socket.send_fds(to, [b"."], list(descriptors))
 
 
-def receive_descriptors(at: socket.socket, count: int) -> list[int]:
+def receive_descriptors(connection: socket.socket, count: int) -> list[int]:
     """Return what `send_descriptors` sends, at most `count`.
 
     Raises:
         OSError: the other side has ended, or does not answer.
     """
-    return list(socket.recv_fds(at, 1, count, socket.MSG_CMSG_CLOEXEC)[1])
+    return list(socket.recv_fds(connection, 1, count, socket.MSG_CMSG_CLOEXEC)[1])
 
 
 def _socket() -> socket.socket:

@@ -13,7 +13,7 @@ FORMATS = ("text", "json", "github", "sarif", "gitlab", "junit")
 
 
 def write(
-    found: Sequence[tuple[Sequence[str], Sequence[Finding]]],
+    results: Sequence[tuple[Sequence[str], Sequence[Finding]]],
     form: str,
     quiet: bool,
     colours: bool = False,
@@ -22,45 +22,45 @@ def write(
     """Return the findings in one of the `FORMATS`.
 
     Args:
-        found: the words of each configuration, and its findings.
+        results: the words of each configuration, and its findings.
         form: one of `FORMATS`.
         quiet: no summary.
         colours: the severities of `text` are coloured.
         records: how many records were read of data that have more; None if all were read, or none.
     """
-    findings = [one for _, several in found for one in several]
+    findings = [finding for _, several in results for finding in several]
     if form == "json":
-        return json.dumps({"version": 1, "findings": [as_data(one) for one in findings]}, indent=2) + "\n"
+        return json.dumps({"version": 1, "findings": [as_data(finding) for finding in findings]}, indent=2) + "\n"
     if form in ("sarif", "gitlab", "junit"):
-        return _report(found, form)
+        return _report(results, form)
     line = _annotation if form == "github" else Finding.one_line
-    text = "".join(line(one) + "\n" for one in findings)
+    text = "".join(line(finding) + "\n" for finding in findings)
     if form == "text" and colours:
         text = coloured(text)
     beginning = f"; only the beginning of the data was read (--records {records})" if records else ""
-    return text if quiet else text + summary(findings, len(found)) + beginning + "\n"
+    return text if quiet else text + summary(findings, len(results)) + beginning + "\n"
 
 
-def _report(found: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str) -> str:
+def _report(results: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: str) -> str:
     """Return the findings in a format that another program reads from a file; its module is imported on use."""
     if form == "sarif":
         from cntkpy.commands.checks.output.sarif import sarif
 
-        return sarif(found)
+        return sarif(results)
     if form == "gitlab":
         from cntkpy.commands.checks.output.gitlab import gitlab
 
-        return gitlab(found)
+        return gitlab(results)
     from cntkpy.commands.checks.output.junit import junit
 
-    return junit(found)
+    return junit(results)
 
 
 def summary(findings: Sequence[Finding], configurations: int) -> str:
     """`1 error, 2 warnings in 3 configurations`."""
-    counts = [(sum(one.severity == severity for one in findings), severity) for severity in SEVERITIES]
-    found = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)
-    return f"{found or 'no problems'} in {configurations} configuration{'s' * (configurations != 1)}"
+    counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in SEVERITIES]
+    total = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)
+    return f"{total or 'no problems'} in {configurations} configuration{'s' * (configurations != 1)}"
 
 
 def as_data(finding: Finding) -> dict[str, Any]:

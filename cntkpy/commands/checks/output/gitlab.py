@@ -18,14 +18,16 @@ _SEVERITIES = {"error": "major", "warning": "minor", "hint": "info"}
 """Of GitLab's info, minor, major, critical, blocker."""
 
 
-def gitlab(found: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
+def gitlab(results: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
     """Return the text of a code quality report.
 
     Args:
-        found: the words of each configuration, and its findings.
+        results: the words of each configuration, and its findings.
     """
     fingerprints = Fingerprints()
-    issues = [_issue(one, file_of(one, words), fingerprints) for words, findings in found for one in findings]
+    issues = [
+        _issue(finding, file_of(finding, words), fingerprints) for words, findings in results for finding in findings
+    ]
     return json.dumps(issues, indent=2) + "\n"
 
 

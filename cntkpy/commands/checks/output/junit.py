@@ -17,14 +17,14 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""
 
 
-def junit(found: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> str:
+def junit(results: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> str:
     """Return the text of a JUnit report.
 
     Args:
-        found: the words of each configuration, and its findings.
+        results: the words of each configuration, and its findings.
     """
     root = xml.Element("testsuites", {"name": "cntkpy check"})
-    for words, findings in found:
+    for words, findings in results:
         root.append(_suite(words, findings))
     totals = {name: str(sum(int(suite.get(name, "0")) for suite in root)) for name in ("tests", "failures", "errors")}
     root.attrib.update(totals)
@@ -34,11 +34,11 @@ def junit(found: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> str:
 
 def _suite(words: Sequence[str], findings: Sequence[Finding]) -> xml.Element:
     name = _text(" ".join(words))
-    hints = sum(one.severity == "hint" for one in findings)
+    hints = sum(finding.severity == "hint" for finding in findings)
     counts = {"tests": max(1, len(findings)), "failures": len(findings) - hints, "errors": 0, "skipped": hints}
     suite = xml.Element("testsuite", {"name": name, **{key: str(count) for key, count in counts.items()}})
-    for one in findings:
-        suite.append(_case(one, file_of(one, words)))
+    for finding in findings:
+        suite.append(_case(finding, file_of(finding, words)))
     if not findings:
         xml.SubElement(suite, "testcase", {"name": "no problems", "classname": name, "time": "0"})
     return suite
@@ -58,4 +58,4 @@ def _case(finding: Finding, file: str) -> xml.Element:
 
 def _text(text: str) -> str:
     """Return the text with what XML cannot have written as Python writes it."""
-    return _NO_XML.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _NO_XML.sub(lambda match: ascii(match[0])[1:-1], text)

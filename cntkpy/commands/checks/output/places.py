@@ -1,4 +1,4 @@
-"""Where the formats of code hosts show a finding: a file relative to the current folder, a line, a fingerprint."""
+"""Places of findings for code hosts: a file relative to the current folder, a line, a fingerprint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"""|(?<![\w.*])(?P<name>[A-Za-z_][\w.*]*+)\s*+(?:=\s*+)?(?P<opener>[\[({])|(?P<bracket>[\[({])|(?P<closer>[\])}])"""
     r"""|(?<![\w.*])(?P<key>[A-Za-z_][\w.*]*+)\s*+=(?!=)|(?P<end>[;\n])"""
 )
-"""What moves through the sections of a text: brackets, names before them, and names of values."""
+"""Signs that move through the sections of a text: brackets, names before them, and names of values."""
 _PLACES = re.compile(r":\d+(?::\d+)?\b|\bline \d+")
 """Lines in messages, which move when text above them changes."""
 

@@ -23,15 +23,17 @@ _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 _INDEX = {rule.code: index for index, rule in enumerate(RULES)}
 
 
-def sarif(found: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
+def sarif(checked: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
     """Return the text of a SARIF file.
 
     Args:
-        found: the words of each configuration, and its findings.
+        checked: the words of each configuration, and its findings.
     """
     fingerprints = Fingerprints()
-    results = [_result(one, file_of(one, words), fingerprints) for words, findings in found for one in findings]
-    results.sort(key=lambda one: ("error", "warning", "note").index(one["level"]))
+    results = [
+        _result(finding, file_of(finding, words), fingerprints) for words, findings in checked for finding in findings
+    ]
+    results.sort(key=lambda finding: ("error", "warning", "note").index(finding["level"]))
     run: dict[str, Any] = {
         "tool": {"driver": _driver()},
         "columnKind": "unicodeCodePoints",

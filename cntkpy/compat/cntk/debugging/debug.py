@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cntkpy.cntk_config import UserError
-from cntkpy.trainers.session.timing import set_node_timing
+from cntkpy.trainers.fronts.cntk2.timing import set_node_timing
 
 from ..cntk_py import force_deterministic_algorithms, set_checked_mode, set_fixed_random_seed
 from ..logging import set_computation_network_trace_level

@@ -1,4 +1,4 @@
-"""What a function is, as text."""
+"""Dumps of functions as text."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def dump_function(root: Any, tag: str | None = None) -> None:
     """
     dump_signature(root, tag)
     print(plot(root), end="")
-    for one in root.parameters:
-        print(f"{one!r}: {one.shape}")
+    for parameter in root.parameters:
+        print(f"{parameter!r}: {parameter.shape}")
 
 
 __all__ = ["dump_function", "dump_signature"]

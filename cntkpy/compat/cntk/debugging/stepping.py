@@ -14,7 +14,7 @@ from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.recipes import resolve
-from cntkpy.trainers.session.user.functions import UserFunction, output_variable, user_function
+from cntkpy.trainers.fronts.cntk2.user.functions import UserFunction, output_variable, user_function
 
 from ..misc.converter import converted
 from ..missing import no_attribute
@@ -47,7 +47,7 @@ class _Prompt:
         self._until: str | None = None
         self._silent = False
 
-    def stop(self, phase: str, what: str, given: Any) -> None:
+    def stop(self, phase: str, label: str, array: Any) -> None:
         """Ask for commands after a part was computed, unless one said to go on."""
         if self._silent or (self._until is not None and self._until != phase):
             return
@@ -55,11 +55,11 @@ class _Prompt:
         if self._skipped > 0:
             self._skipped -= 1
             return
-        self._out.write(f"\n{phase} of {what}\n")
-        while not self._obeyed(phase, given):
+        self._out.write(f"\n{phase} of {label}\n")
+        while not self._obeyed(phase, array):
             pass
 
-    def _obeyed(self, phase: str, given: Any) -> bool:
+    def _obeyed(self, phase: str, answer: Any) -> bool:
         """Read and obey a command; whether computing goes on."""
         self._out.write(f"[CNTK {phase}] >>> ")
         self._out.flush()
@@ -73,7 +73,7 @@ class _Prompt:
         elif command == "n" and (not argument or (argument.isdigit() and int(argument) > 0)):
             self._skipped = int(argument or 1) - 1
         elif command == "p":
-            self._out.write(f"{given}\n")
+            self._out.write(f"{answer}\n")
             return False
         elif command == "d":
             pdb.Pdb(stdin=self._source, stdout=self._out).set_trace()
@@ -105,15 +105,15 @@ class _Stop(UserFunction):
         part = self.inputs[0]
         return [output_variable(part.shape, part.dtype, part.dynamic_axes)]
 
-    def forward(self, *given: Any) -> tuple[None, Any]:
+    def forward(self, *arguments: Any) -> tuple[None, Any]:
         """The value, after a stop."""
-        self._prompt.stop(FORWARD, self._what, given[0])
-        return None, given[0]
+        self._prompt.stop(FORWARD, self._what, arguments[0])
+        return None, arguments[0]
 
-    def backward(self, *given: Any) -> Any:
+    def backward(self, *arguments: Any) -> Any:
         """The gradient, after a stop."""
-        self._prompt.stop(BACKWARD, self._what, given[1])
-        return given[1]
+        self._prompt.stop(BACKWARD, self._what, arguments[1])
+        return arguments[1]
 
     def clone(self, cloned_inputs: Any) -> _Stop:
         """The same of another part."""
@@ -160,7 +160,7 @@ def _shown(model: Function) -> set[NodeValue]:
             continue
         seen.add(node)
         waiting.extend(calls.inputs_of(node))
-    return {one for one in seen if all(one not in resolve([source]) for source in calls.inputs_of(one))}
+    return {value for value in seen if all(value not in resolve([source]) for source in calls.inputs_of(value))}
 
 
 __all__ = ["debug_model"]

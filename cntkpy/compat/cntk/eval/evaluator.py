@@ -1,6 +1,6 @@
 """cntk.eval.evaluator: tests of a function."""
 
-from cntkpy.trainers.session.tester import Tester as Evaluator
+from cntkpy.trainers.fronts.cntk2.tester import Tester as Evaluator
 
 from ..missing import no_attribute
 

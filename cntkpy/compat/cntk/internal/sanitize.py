@@ -36,10 +36,10 @@ def sanitize_input(arg: Any, fallback_dtype: Any = np.float32, reshape: Any = No
 
 def sanitize_shape(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of numbers; a number is a shape of one axis."""
-    found = _as_tuple(shape.tolist() if isinstance(shape, np.ndarray) else shape)
-    if not all(map(is_whole, found)):
+    result = _as_tuple(shape.tolist() if isinstance(shape, np.ndarray) else shape)
+    if not all(map(is_whole, result)):
         raise ArgumentError(f"{shape!r} is not a shape", "a shape is a number or a tuple of numbers: (3, 4)")
-    return tuple(int(one) for one in found)
+    return tuple(int(size) for size in result)
 
 
 def sanitize_axis(axis: Any) -> Any:
@@ -53,7 +53,7 @@ def sanitize_axis(axis: Any) -> Any:
 
 def sanitize_axis_list(axes: Any) -> list[Any]:
     """Several axes, see `sanitize_axis`."""
-    return [sanitize_axis(one) for one in (axes if isinstance(axes, list | tuple) else [axes])]
+    return [sanitize_axis(axis) for axis in (axes if isinstance(axes, list | tuple) else [axes])]
 
 
 sanitize_multi_axis_reduction_list = sanitize_axis_list
@@ -61,11 +61,11 @@ sanitize_multi_axis_reduction_list = sanitize_axis_list
 
 def sanitize_dynamic_axes(axes: Any) -> list[Axis]:
     """Dynamic axes as a list."""
-    found = list(axes) if isinstance(axes, list | tuple) else [axes]
-    for one in found:
-        if not isinstance(one, Axis):
-            raise ArgumentError(f"{one!r} is not an axis", "Axis.default_batch_axis() is one")
-    return found
+    result = list(axes) if isinstance(axes, list | tuple) else [axes]
+    for axis in result:
+        if not isinstance(axis, Axis):
+            raise ArgumentError(f"{axis!r} is not an axis", "Axis.default_batch_axis() is one")
+    return result
 
 
 def sanitize_dtype_numpy(dtype: Any) -> Any:
@@ -74,21 +74,21 @@ def sanitize_dtype_numpy(dtype: Any) -> Any:
         return None
     if isinstance(dtype, str) and dtype == "float":
         return np.float32
-    found = np.dtype(dtype)
-    if found not in (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
+    result = np.dtype(dtype)
+    if result not in (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
         raise ArgumentError(
             f"{dtype!r} is not a type of elements", "give numpy.float16, numpy.float32 or numpy.float64"
         )
-    return found.type
+    return result.type
 
 
 def sanitize_dtype_cntk(dtype: Any) -> int:
     """The number that `cntk_py` has for a type of elements."""
     from ..cntk_py import DataType_Double, DataType_Float, DataType_Float16, DataType_Unknown
 
-    found = sanitize_dtype_numpy(dtype)
+    result = sanitize_dtype_numpy(dtype)
     known = {None: DataType_Unknown, np.float16: DataType_Float16, np.float32: DataType_Float}
-    return known.get(found, DataType_Double)
+    return known.get(result, DataType_Double)
 
 
 def sanitize_precision(precision: Any) -> Any:
@@ -119,8 +119,8 @@ def sanitize_value(shape: Any, value: Any, dtype: Any, device: Any = None) -> An
     kind = sanitize_dtype_numpy(dtype) or np.float32
     if value is None:
         return np.zeros(sanitize_shape(shape), kind)
-    found = np.asarray(value, kind)
-    return found if shape is None or found.ndim else np.broadcast_to(found, sanitize_shape(shape)).copy()
+    result = np.asarray(value, kind)
+    return result if shape is None or result.ndim else np.broadcast_to(result, sanitize_shape(shape)).copy()
 
 
 def sanitize_variable_value_dict(var_map: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -128,26 +128,26 @@ def sanitize_variable_value_dict(var_map: Mapping[Any, Any]) -> dict[Any, Any]:
     return dict(var_map)
 
 
-def sanitize_var_map(op_arguments: Any, arguments: Any, **more: Any) -> dict[Any, Any]:
+def sanitize_var_map(op_arguments: Any, arguments: Any, **further: Any) -> dict[Any, Any]:
     """By input, its data as a `Value`.
 
     Args:
         op_arguments: the inputs of a function.
         arguments: data by input; of a single input also the data alone.
-        more: accepted; changes nothing.
+        further: accepted; changes nothing.
     """
-    del more
+    del further
     inputs = list(op_arguments)
-    given = arguments if isinstance(arguments, Mapping) else dict(zip(inputs, [arguments], strict=False))
-    return {one: sanitize_batch(one, given[one]) for one in inputs if one in given}
+    value = arguments if isinstance(arguments, Mapping) else dict(zip(inputs, [arguments], strict=False))
+    return {argument: sanitize_batch(argument, value[argument]) for argument in inputs if argument in value}
 
 
 def sanitize_2d_number(x: Any) -> tuple[Any, Any]:
     """A pair of numbers; a number stands for two of it."""
-    found = _as_tuple(x)
-    if len(found) not in (1, 2):
+    result = _as_tuple(x)
+    if len(result) not in (1, 2):
         raise ArgumentError(f"{x!r} is not a number or a pair of numbers", "(2, 2)")
-    return (found[0], found[-1])
+    return (result[0], result[-1])
 
 
 def sanitize_permutation(perm: Any) -> list[int]:
@@ -156,10 +156,10 @@ def sanitize_permutation(perm: Any) -> list[int]:
     Raises:
         ArgumentError: an axis is missing or there twice.
     """
-    found = [one + len(perm) if one < 0 else one for one in perm]
-    if sorted(found) != list(range(len(found))):
+    result = [axis + len(perm) if axis < 0 else axis for axis in perm]
+    if sorted(result) != list(range(len(result))):
         raise ArgumentError(f"{perm!r} is not a permutation", "each axis is there once: (2, 0, 1)")
-    return found
+    return result
 
 
 def sanitize_random_args(seed: Any, shape: Any = None, dtype: Any = None) -> tuple[Any, Any, Any]:
@@ -168,12 +168,12 @@ def sanitize_random_args(seed: Any, shape: Any = None, dtype: Any = None) -> tup
 
 
 def sanitize_substitutions(substitutions: Any) -> dict[Any, Any]:
-    """What is in the place of which functions, as a dictionary."""
+    """Return substitutions as a dictionary."""
     return dict(substitutions or {})
 
 
 def is_byte_buffer(s: Any) -> bool:
-    """Whether it is a text of bytes."""
+    """Return whether it is a text of bytes."""
     return isinstance(s, bytes | bytearray)
 
 

@@ -23,19 +23,25 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 def get_data_type(*args: Any) -> Any:
     """NumPy's element type that arguments have together: the widest one; None where none of them has one."""
-    known = [np.dtype(one.dtype) for one in args if getattr(one, "dtype", None) is not None]
-    known += [np.dtype(one) for one in args if isinstance(one, type) and issubclass(one, np.floating)]
-    floats = [one for one in known if one.kind == "f"]
-    return max(floats, key=lambda one: one.itemsize).type if floats else np.float32 if known else None
+    known = [np.dtype(argument.dtype) for argument in args if getattr(argument, "dtype", None) is not None]
+    known += [
+        np.dtype(argument) for argument in args if isinstance(argument, type) and issubclass(argument, np.floating)
+    ]
+    floats = [argument for argument in known if argument.kind == "f"]
+    return max(floats, key=lambda argument: argument.itemsize).type if floats else np.float32 if known else None
 
 
 def get_python_function_arguments(f: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:
     """The names of the parameters that a Python function takes, and their annotations."""
     parameters = inspect.signature(f).parameters.values()
-    named = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    required = [one for one in named if one.default is one.empty]
-    return [one.name for one in required], {
-        one.name: one.annotation for one in required if one.annotation is not one.empty
+    named = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    required = [parameter for parameter in named if parameter.default is parameter.empty]
+    return [parameter.name for parameter in required], {
+        parameter.name: parameter.annotation for parameter in required if parameter.annotation is not parameter.empty
     }
 
 
@@ -53,14 +59,14 @@ def map_function_arguments(params: Any, params_dict: Mapping[str, Any], *args: A
     """
     if len(args) > len(params):
         raise TypeError(f"the function takes {len(params)} arguments, {len(args)} were given")
-    found = dict(zip(params, args, strict=False))
+    mapping = dict(zip(params, args, strict=False))
     for name, value in kwargs.items():
         if name not in params_dict:
             raise TypeError(f"the function has no parameter '{name}': {', '.join(params_dict)}")
-        if params_dict[name] in found:
+        if params_dict[name] in mapping:
             raise TypeError(f"the argument '{name}' is given twice")
-        found[params_dict[name]] = value
-    return found
+        mapping[params_dict[name]] = value
+    return mapping
 
 
 __all__ = ["Record", "_as_tuple", "get_data_type", "get_python_function_arguments", "map_function_arguments"]

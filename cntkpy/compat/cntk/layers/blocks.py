@@ -36,7 +36,7 @@ def _inject_name(f: Any, name: str) -> Any:  # pyright: ignore[reportUnusedFunct
 
 
 def _initializer_for(init: Any, rank_params: Any = None) -> Any:  # pyright: ignore[reportUnusedFunction]
-    """How weights start: an initializer with ranks, where it has none of its own; a number or an array as it is.
+    """Return an initializer, with these ranks if it has none; a number or an array unchanged.
 
     Args:
         init: an initializer, a number or an array.
@@ -44,8 +44,8 @@ def _initializer_for(init: Any, rank_params: Any = None) -> Any:  # pyright: ign
     """
     if init is None:
         raise ValueError("init parameter cannot be None")
-    given = dict(rank_params or {})
-    return initializer.initializer_with_rank(init, **given) if given and hasattr(init, "with_ranks") else init
+    start = dict(rank_params or {})
+    return initializer.initializer_with_rank(init, **start) if start and hasattr(init, "with_ranks") else init
 
 
 def _get_initial_state_or_default(initial_state: Any) -> Any:  # pyright: ignore[reportUnusedFunction]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cntkpy.trainers.session.learners import Learner
-from cntkpy.trainers.session.user.learners import UserLearner as PlainUserLearner
-from cntkpy.trainers.session.user.learners import universal
+from cntkpy.trainers.fronts.cntk2.learners import Learner
+from cntkpy.trainers.fronts.cntk2.user.learners import UserLearner as PlainUserLearner
+from cntkpy.trainers.fronts.cntk2.user.learners import universal
 
 from ..core import NDArrayView
 from ..missing import no_attribute
@@ -38,7 +38,7 @@ from .schedules import (
 
 
 class UserLearner(PlainUserLearner):
-    """See `cntkpy.trainers.session.user.learners.UserLearner`; without `as_numpy` gradients are `NDArrayView`s."""
+    """See `cntkpy.trainers.fronts.cntk2.user.learners.UserLearner`; without `as_numpy` gradients are `NDArrayView`s."""
 
     def given(self, gradient: Any) -> Any:
         """A gradient as `update` is given it."""

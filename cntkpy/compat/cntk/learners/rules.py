@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cntkpy.trainers.session import learners as own
-from cntkpy.trainers.session import schedules
-from cntkpy.trainers.session.learners import Learner, Parameters, Rate
-from cntkpy.trainers.session.schedules import Schedule
+from cntkpy.trainers.fronts.cntk2 import learners as own
+from cntkpy.trainers.fronts.cntk2 import schedules
+from cntkpy.trainers.fronts.cntk2.learners import Learner, Parameters, Rate
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule
 
 from ..missing import no_attribute
 from .schedules import IGNORE
@@ -186,8 +186,8 @@ def fsadagrad(
         if schedule.size is None:
             schedule = schedule.for_minibatches_of(minibatch_size or 1)
         constant = schedules.time_constant_of(schedule)
-    more = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
-    return _learner(partial(own.fsadagrad, parameters, **more, **options), meaning, lr, momentum)
+    extra = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
+    return _learner(partial(own.fsadagrad, parameters, **extra, **options), meaning, lr, momentum)
 
 
 def adam(
@@ -216,10 +216,10 @@ def adam(
         gradient_clipping_with_truncation,
     )
     meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    given = schedules.momentum_as_time_constant(VARIANCE_SAMPLES) if variance_momentum is None else variance_momentum
-    more = {"variance_momentum": meaning.applied(given), "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
+    settings = schedules.momentum_as_time_constant(VARIANCE_SAMPLES) if variance_momentum is None else variance_momentum
+    extra = {"variance_momentum": meaning.applied(settings), "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
     rule = own.adamax if adamax else own.adam
-    return _learner(partial(rule, parameters, **more, **options), meaning, lr, momentum)
+    return _learner(partial(rule, parameters, **extra, **options), meaning, lr, momentum)
 
 
 def adadelta(
@@ -255,7 +255,7 @@ VARIANCE_SAMPLES = 720000.0
 
 @dataclass(frozen=True)
 class _Meaning:
-    """What the numbers of a learner are for, where a schedule does not say itself.
+    """The meaning of a learner's numbers where a schedule does not define it.
 
     Attributes:
         mean: whether rates are for the mean gradient; None: the default.
@@ -269,7 +269,7 @@ class _Meaning:
 
     @property
     def is_mean(self) -> bool:
-        """Whether rates are for the mean gradient."""
+        """Return whether rates are for the mean gradient."""
         return _defaults["use_mean_gradient"] if self.mean is None else bool(self.mean)
 
     @property
@@ -277,11 +277,11 @@ class _Meaning:
         """The samples that the numbers are for; None: nothing says."""
         return IGNORE if self.minibatch_size is None and self.is_mean else self.minibatch_size
 
-    def applied(self, given: Any, epoch: int | None = None) -> Schedule:
+    def applied(self, value: Any, epoch: int | None = None) -> Schedule:
         """A schedule, for minibatches of `size` samples where it does not say."""
-        if not isinstance(given, Schedule):
-            return Schedule(given, self.size, epoch)
-        return given if self.size is None or not given.open else given.for_minibatches_of(self.size)
+        if not isinstance(value, Schedule):
+            return Schedule(value, self.size, epoch)
+        return value if self.size is None or not value.open else value.for_minibatches_of(self.size)
 
 
 def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum: Any) -> Learner:
@@ -296,7 +296,7 @@ def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum
     rate = meaning.applied(lr, meaning.epoch_size)
     if meaning.is_mean and rate.size == 1:  # the mean gradient takes a rate as it is
         rate = rate.for_minibatches_of(IGNORE)
-    learner = make(rate, *(meaning.applied(one, meaning.epoch_size) for one in momentum))
+    learner = make(rate, *(meaning.applied(parameter, meaning.epoch_size) for parameter in momentum))
     learner.size = meaning.size or rate.size
     learner.of_sums = meaning.size != IGNORE
     return learner
@@ -314,7 +314,7 @@ def _regularisation(l1: float, l2: float, noise: Any, threshold: float, truncati
 
 
 def default_unit_gain_value() -> bool:
-    """Whether momentum has unit gain where a learner does not say."""
+    """Return whether momentum has unit gain where a learner does not say."""
     return _defaults["unit_gain"]
 
 
@@ -324,7 +324,7 @@ def set_default_unit_gain_value(value: bool) -> None:
 
 
 def default_use_mean_gradient_value() -> bool:
-    """Whether rates are for the mean gradient where a learner does not say."""
+    """Return whether rates are for the mean gradient where a learner does not say."""
     return _defaults["use_mean_gradient"]
 
 
@@ -333,8 +333,8 @@ def set_default_use_mean_gradient_value(value: bool) -> None:
     _defaults["use_mean_gradient"] = bool(value)
 
 
-def _gain(given: bool | None) -> bool:
-    return _defaults["unit_gain"] if given is None else given
+def _gain(value: bool | None) -> bool:
+    return _defaults["unit_gain"] if value is None else value
 
 
 __all__ = [

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import Any
 
 from cntkpy.readers.errors import ArgumentError
-from cntkpy.trainers.session import schedules
-from cntkpy.trainers.session.schedules import Schedule
+from cntkpy.trainers.fronts.cntk2 import schedules
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule
 
 from ..missing import no_attribute
 
@@ -17,7 +17,7 @@ IGNORE = 0
 
 
 class UnitType(Enum):
-    """What a value of an old schedule is for."""
+    """Unit of a value of an old schedule."""
 
     minibatch = "minibatch"
     sample = "sample"

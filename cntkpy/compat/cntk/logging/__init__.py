@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from cntkpy.networks.builders.python.functions.checks import check_callable
+from cntkpy.trainers.fronts.cntk2.checks import check_type
+from cntkpy.trainers.fronts.cntk2.progress import ProgressPrinter as OwnPrinter
+from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter as OwnWriter
+from cntkpy.trainers.fronts.cntk2.tensorboard import TensorBoardProgressWriter
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
 from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.session.checks import check_type
-from cntkpy.trainers.session.progress import ProgressPrinter as OwnPrinter
-from cntkpy.trainers.session.progress import ProgressWriter as OwnWriter
-from cntkpy.trainers.session.tensorboard import TensorBoardProgressWriter
-from cntkpy.trainers.session.trainer import Trainer
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction
@@ -25,7 +25,7 @@ from .graph import find_all_with_name, find_by_name, get_node_outputs, plot
 
 
 class TraceLevel(IntEnum):
-    """How much is logged."""
+    """Amount of logging."""
 
     Error = 0
     Warning = 1
@@ -48,14 +48,14 @@ def get_trace_level() -> TraceLevel:
 class _ByHand(OwnWriter):
     """A writer that a program may tell itself what was trained, instead of giving it to the trainer."""
 
-    _given = Totals()
+    _trained = Totals()
     _trainer: Any = None
 
     def update(self, loss: float, minibatch_size: int, metric: float | None = None) -> None:
         """A minibatch was trained on, with this loss and metric per sample."""
         totals = Totals.of_loss(loss * minibatch_size, (metric or 0.0) * minibatch_size, minibatch_size, 1)
-        self._given = self._given.plus(totals)
-        self.after_update(self._given.minibatches, lambda: self._given)
+        self._trained = self._trained.plus(totals)
+        self.after_update(self._trained.minibatches, lambda: self._trained)
 
     def update_with_trainer(self, trainer: Trainer, with_metric: bool = False) -> None:
         """The trainer has trained on a minibatch. A trainer that has this writer updates it by itself."""
@@ -67,7 +67,7 @@ class _ByHand(OwnWriter):
 
     def epoch_summary(self, with_metric: bool = False) -> tuple[float, float, int]:
         """An epoch is over: its loss and metric per sample, and its samples."""
-        totals = self._given if self._trainer is None else self._trainer.totals
+        totals = self._trained if self._trainer is None else self._trainer.totals
         epoch = totals.since(self._epoch_start)
         self.after_epoch(totals, with_metric)
         return epoch.average_loss, epoch.average_metric, epoch.samples
@@ -96,7 +96,7 @@ class ProgressPrinter(OwnPrinter, _ByHand):
 
     def log(self, message: str) -> None:
         """Print a line of the program's own."""
-        self._out.line(message)
+        self._line(message)
 
 
 class ProgressWriter(_ByHand):
@@ -139,14 +139,14 @@ class ProgressWriter(_ByHand):
 
     def on_test(self, interval: Totals, minibatches: tuple[int, int]) -> None:
         """See `ProgressWriter.on_test` of `cntkpy.training`."""
-        before, self._tested = self._tested, self._tested.plus(interval)
-        _, metric, samples, updates = zip(before.numbers(), self._tested.numbers(), strict=True)
+        previous, self._tested = self._tested, self._tested.plus(interval)
+        _, metric, samples, updates = zip(previous.numbers(), self._tested.numbers(), strict=True)
         self.on_write_test_update(samples, updates, metric)
 
     def on_test_end(self, totals: Totals) -> None:
         """See `ProgressWriter.on_test_end` of `cntkpy.training`."""
         self._tested = Totals()
-        seconds = time.perf_counter() - self._began
+        seconds = self._clock.seconds
         self.on_write_test_summary(totals.samples, totals.minibatches, self._tests, totals.metric, 1000 * seconds)
 
     def on_write_training_update(self, samples: Any, updates: Any, aggregate_loss: Any, aggregate_metric: Any) -> None:
@@ -199,11 +199,11 @@ def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:
     """Print how many parameters a function has."""
     check_type("a model", model, AnyFunction, "log_number_of_parameters(z)")
     parameters = model.parameters
-    total = sum(one.value.size for one in parameters)
+    total = sum(parameter.value.size for parameter in parameters)
     print(f"Training {total} parameters in {len(parameters)} parameter tensors.")
     if trace_level > 0:
-        for one in parameters:
-            print(f"  {one.name or one.uid} {one.shape}")
+        for parameter in parameters:
+            print(f"  {parameter.name or parameter.uid} {parameter.shape}")
 
 
 from . import progress_print  # noqa: E402  # it takes names from here

@@ -10,7 +10,7 @@ from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.recipes import resolve
 from cntkpy.networks.graph.plot import dot_text, draw
-from cntkpy.trainers.session.checks import check_type
+from cntkpy.trainers.fronts.cntk2.checks import check_type
 
 from ..missing import no_attribute
 from ..ops.functions import Function as AnyFunction
@@ -28,8 +28,8 @@ def find_all_with_name(node: Any, node_name: str, depth: int = 0) -> list[Functi
 
 def find_by_uid(node: Any, node_uid: str, depth: int = -1) -> Function | None:
     """The function with that `uid` among all that `node` depends on; None if there is none."""
-    found = depth_first_search(node, lambda one: one.uid == node_uid, depth)
-    return found[0] if found else None
+    match = depth_first_search(node, lambda function: function.uid == node_uid, depth)
+    return match[0] if match else None
 
 
 def depth_first_search(
@@ -44,25 +44,25 @@ def depth_first_search(
         sort_by_distance: the functions nearest to `root` first; else each is followed by what it depends on.
     """
     resolve(root.roots)
-    waiting = [(one.root_function, depth, 0) for one in reversed(root.outputs)]
-    found: dict[tuple[Function, bool], tuple[int, Function]] = {}
+    waiting = [(function.root_function, depth, 0) for function in reversed(root.outputs)]
+    visited: dict[tuple[Function, bool], tuple[int, Function]] = {}
     while waiting:
-        one, left, distance = waiting.pop()
-        key = one, one.is_block
-        if key in found:
+        function, left, distance = waiting.pop()
+        key = function, function.is_block
+        if key in visited:
             continue
-        found[key] = distance, one
-        if one.is_block and left != 0:
-            waiting.append((one.block_root, left - 1, distance + 1))
-        elif one.is_output:
-            waiting.extend((source.root_function, left, distance + 1) for source in reversed(one.inputs))
-    values = sorted(found.values(), key=lambda pair: pair[0]) if sort_by_distance else found.values()
-    return [one for _, one in values if visitor(one)]
+        visited[key] = distance, function
+        if function.is_block and left != 0:
+            waiting.append((function.block_root, left - 1, distance + 1))
+        elif function.is_output:
+            waiting.extend((source.root_function, left, distance + 1) for source in reversed(function.inputs))
+    values = sorted(visited.values(), key=lambda pair: pair[0]) if sort_by_distance else visited.values()
+    return [function for _, function in values if visitor(function)]
 
 
 def get_node_outputs(node: Any, depth: int = 0) -> list[Function]:
     """The functions that `node` depends on, and itself, that are computed from others."""
-    return depth_first_search(node, lambda one: one.is_output, depth)
+    return depth_first_search(node, lambda function: function.is_output, depth)
 
 
 def plot(root: Any, filename: str | Path | None = None) -> str:
@@ -81,7 +81,9 @@ def plot(root: Any, filename: str | Path | None = None) -> str:
     elif filename is not None:
         with output_file(filename) as file:
             file.write(dot_text(root.network).encode("utf-8"))
-    lines = [f"{one!r}({', '.join(map(repr, one.inputs))}) -> {one.shape}" for one in get_node_outputs(root, -1)]
+    lines = [
+        f"{output!r}({', '.join(map(repr, output.inputs))}) -> {output.shape}" for output in get_node_outputs(root, -1)
+    ]
     return "\n".join(reversed(lines)) + "\n"
 
 

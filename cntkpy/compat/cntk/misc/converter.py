@@ -41,16 +41,16 @@ def converted(
     made: dict[Function, Function] = {}
     chosen = [part for part in map(Function, resolve(model.roots)) if part.is_output and filter(part.root_function)]
     below = {part: set(map(Function, resolve(part.roots))) for part in chosen}
-    for one in sorted(chosen, key=lambda part: len(below[part])):
-        now = one.clone("share", {part: made[part] for part in made if part in below[one]})
-        found: Any = converter(now.root_function)
-        if not isinstance(found, Function):
-            message = f"convert: the converter of {one!r} gives {shorten(repr(found))}, not a function"
+    for function in sorted(chosen, key=lambda part: len(below[part])):
+        now = function.clone("share", {part: made[part] for part in made if part in below[function]})
+        replacement: Any = converter(now.root_function)
+        if not isinstance(replacement, Function):
+            message = f"convert: the converter of {function!r} gives {shorten(repr(replacement))}, not a function"
             raise ArgumentError(message, hint="return the function that takes its place, or the part itself")
-        if found.shape != one.shape:
-            message = f"convert: {one!r} has the shape {one.shape}, what takes its place {found.shape}"
+        if replacement.shape != function.shape:
+            message = f"convert: {function!r} has the shape {function.shape}, what takes its place {replacement.shape}"
             raise ArgumentError(message)
-        made[one] = found
+        made[function] = replacement
     return model.clone("share", made)
 
 

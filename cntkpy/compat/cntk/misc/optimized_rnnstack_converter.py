@@ -21,7 +21,7 @@ from cntkpy.networks.builders.python.operations.operators import (
     tanh,
     times,
 )
-from cntkpy.networks.nodes.recurrent_stack import Direction, directions
+from cntkpy.networks.nodes.recurrence.stack import Direction, directions
 from cntkpy.readers.errors import ArgumentError
 
 from ..missing import no_attribute
@@ -42,14 +42,14 @@ def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
     Raises:
         ArgumentError: the model has no such stack, or the steps of one are an axis of its samples.
     """
-    found: list[Function] = []
+    stacks: list[Function] = []
 
     def converted(stack: Function) -> Function:
-        found.append(stack)
+        stacks.append(stack)
         return _layers_of(stack)
 
-    made = convert(cudnn_model, lambda one: one.root.operation.name == STACK, converted)
-    if not found:
+    made = convert(cudnn_model, lambda function: function.root.operation.name == STACK, converted)
+    if not stacks:
         message = "convert_optimized_rnnstack: the model has no optimized_rnnstack"
         raise ArgumentError(message, hint="print(cntk.logging.graph.plot(model)) lists its parts")
     return made
@@ -66,7 +66,7 @@ def _layers_of(stack: Function) -> Function:
     hidden, every = int(options["hiddenDims"]), directions(node, weights.value.reshape(-1))
     ways = 1 + bool(options["bidirectional"])
     for first in range(0, len(every), ways):
-        parts = [_one_way(str(options["recurrentOp"]), one, x, hidden) for one in every[first : first + ways]]
+        parts = [_one_way(str(options["recurrentOp"]), item, x, hidden) for item in every[first : first + ways]]
         x = parts[0] if ways == 1 else splice(*parts)
     return x
 
@@ -80,14 +80,14 @@ def _one_way(unit: str, arrays: Direction, x: Function, hidden: int) -> Function
     of_state = [(_trained(arrays.from_state[gate], "H"), _trained(arrays.state_bias[gate], "b")) for gate in gates]
     steps = splice(*inputs) if len(inputs) > 1 else inputs[0]
 
-    def given(x_now: Function, gate: int) -> Function:
+    def weights(x_now: Function, gate: int) -> Function:
         return x_now[gate * hidden : (gate + 1) * hidden] if len(inputs) > 1 else x_now
 
     def from_state(h: Function, gate: int) -> Function:
         matrix, bias = of_state[gate]
         return plus(times(h, matrix), bias)
 
-    step = UNITS[unit.lower()](given, from_state)
+    step = UNITS[unit.lower()](weights, from_state)
     return Recurrence(step, go_backwards=arrays.backwards)(steps)
 
 
@@ -96,31 +96,31 @@ def _trained(array: Any, name: str) -> Function:
 
 
 Part = Callable[[Function, int], Function]
-"""What comes from the input, or from the state, for a gate."""
+"""The contribution of the input, or of the state, to a gate."""
 
 
-def _lstm(given: Part, from_state: Part) -> Callable[..., tuple[Function, Function]]:
+def _lstm(weights: Part, from_state: Part) -> Callable[..., tuple[Function, Function]]:
     def step(h: Function, c: Function, x: Function) -> tuple[Function, Function]:
-        take, keep, candidate, show = (plus(given(x, gate), from_state(h, gate)) for gate in range(4))
+        take, keep, candidate, show = (plus(weights(x, gate), from_state(h, gate)) for gate in range(4))
         cell = plus(element_times(sigmoid(keep), c), element_times(sigmoid(take), tanh(candidate)))
         return element_times(sigmoid(show), tanh(cell)), cell
 
     return step
 
 
-def _gru(given: Part, from_state: Part) -> Callable[..., Function]:
+def _gru(weights: Part, from_state: Part) -> Callable[..., Function]:
     def step(h: Function, x: Function) -> Function:
-        reset, update = (sigmoid(plus(given(x, gate), from_state(h, gate))) for gate in range(2))
-        candidate = tanh(plus(given(x, 2), element_times(reset, from_state(h, 2))))
+        reset, update = (sigmoid(plus(weights(x, gate), from_state(h, gate))) for gate in range(2))
+        candidate = tanh(plus(weights(x, 2), element_times(reset, from_state(h, 2))))
         return plus(element_times(minus(1.0, update), candidate), element_times(update, h))
 
     return step
 
 
 def _plain(function: Callable[[Function], Function]) -> Callable[[Part, Part], Callable[..., Function]]:
-    def unit(given: Part, from_state: Part) -> Callable[..., Function]:
+    def unit(weights: Part, from_state: Part) -> Callable[..., Function]:
         def step(h: Function, x: Function) -> Function:
-            return function(plus(given(x, 0), from_state(h, 0)))
+            return function(plus(weights(x, 0), from_state(h, 0)))
 
         return step
 

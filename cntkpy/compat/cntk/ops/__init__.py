@@ -140,7 +140,7 @@ from cntkpy.networks.builders.python.operations.reshaping import (
     transpose,
 )
 from cntkpy.networks.builders.python.operations.structured import as_block, as_composite
-from cntkpy.trainers.session.user.functions import output_variable, user_function
+from cntkpy.trainers.fronts.cntk2.user.functions import output_variable, user_function
 
 from ..missing import no_attribute
 from . import functions, sequence
@@ -150,7 +150,7 @@ from .functions import BlockFunction, Function
 def parameter(
     shape: Any = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> OwnFunction:
-    """What training changes; without `init` it starts with zeros."""
+    """Return a parameter; without `init` it starts with zeros."""
     return own_parameter(shape, 0.0 if init is None else init, dtype, device, name)
 
 

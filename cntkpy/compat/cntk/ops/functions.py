@@ -12,7 +12,7 @@ from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function as OwnFunction
 from cntkpy.networks.builders.python.functions.function import load_model
 from cntkpy.networks.builders.python.layers import Layer
-from cntkpy.trainers.session.user.functions import UserFunction, register_deserializer
+from cntkpy.trainers.fronts.cntk2.user.functions import UserFunction, register_deserializer
 
 from ..clone import CloneMethod, ModelFormat
 from ..missing import no_attribute
@@ -24,14 +24,14 @@ class _Kind(type):
 
     def __call__(cls, f: Callable[..., Any], name: str = "") -> Any:
         """A layer of a Python function; where all parameters have types, the function of inputs of these types."""
-        types = [one.annotation for one in inspect.signature(f, eval_str=True).parameters.values()]
+        types = [parameter.annotation for parameter in inspect.signature(f, eval_str=True).parameters.values()]
 
         @wraps(f)
-        def apply(*given: Any, **named: Any) -> OwnFunction:
-            return _joined(f(*given, **named))
+        def apply(*arguments: Any, **named: Any) -> OwnFunction:
+            return _joined(f(*arguments, **named))
 
         layer = Layer(apply, name)
-        if types and all(isinstance(one, Type) for one in types):
+        if types and all(isinstance(parameter, Type) for parameter in types):
             return layer(*_variables(f, types))
         return layer
 
@@ -51,11 +51,11 @@ class Function(metaclass=_Kind):
 
         def decorate(f: Callable[..., Any]) -> Any:
             names = list(inspect.signature(f).parameters)
-            given = {**dict(zip(names, types, strict=False)), **named}
-            if len(types) > len(names) or set(given) != set(names):
+            annotations = {**dict(zip(names, types, strict=False)), **named}
+            if len(types) > len(names) or set(annotations) != set(names):
                 message = f"{len(types) + len(named)} types for the parameters {', '.join(names)}"
                 raise UserError("WrongArguments", message, hint="give one for each of them")
-            return _joined(f(*_variables(f, [given[name] for name in names])))
+            return _joined(f(*_variables(f, [annotations[name] for name in names])))
 
         return decorate
 
@@ -73,13 +73,13 @@ def BlockFunction(op_name: str, name: str) -> Callable[[Callable[..., Any]], Any
 
 
 def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
-    return [one.variable(name) for name, one in zip(inspect.signature(f).parameters, types, strict=True)]
+    return [variable.variable(name) for name, variable in zip(inspect.signature(f).parameters, types, strict=True)]
 
 
-def _joined(found: Any) -> OwnFunction:
+def _joined(functions: Any) -> OwnFunction:
     """One function of what a Python function gave, which may be several."""
-    several = found if is_several(found) else (found,)
-    return OwnFunction(root for one in several for root in one.roots)
+    several = functions if is_several(functions) else (functions,)
+    return OwnFunction(root for function in several for root in function.roots)
 
 
 __all__ = ["BlockFunction", "CloneMethod", "Function", "ModelFormat", "Signature", "UserFunction", "load_model"]

@@ -1,7 +1,7 @@
 """cntk.train: the trainer and sessions."""
 
-from cntkpy.trainers.session.functions import EpochSummary, TrainingSummary
-from cntkpy.trainers.session.values import evaluate
+from cntkpy.trainers.fronts.cntk2.functions import EpochSummary, TrainingSummary
+from cntkpy.trainers.fronts.cntk2.values import evaluate
 
 from ..eval import Evaluator
 from ..missing import no_attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cntkpy.cntk_config.base.narrowing import is_several
-from cntkpy.trainers.session.trainer import Trainer as OwnTrainer
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer as OwnTrainer
 
 from ..missing import no_attribute
 
@@ -19,9 +19,9 @@ class Trainer(OwnTrainer):
     @staticmethod
     def _get_loss_metric(criterion: Any) -> tuple[Any, Any]:
         """The loss and the metric of a criterion: a function of one or two outputs, or a pair; None: there is none."""
-        given: Any = getattr(criterion, "outputs", criterion)
-        found: tuple[Any, ...] = tuple(given) if is_several(given) else (given,)
-        return found[0], found[1] if len(found) > 1 else None
+        criteria: Any = getattr(criterion, "outputs", criterion)
+        pair: tuple[Any, ...] = tuple(criteria) if is_several(criteria) else (criteria,)
+        return pair[0], pair[1] if len(pair) > 1 else None
 
 
 __all__ = ["Trainer"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from cntkpy.trainers.session import schedules, session
-from cntkpy.trainers.session.schedules import Schedule
-from cntkpy.trainers.session.session import CheckpointConfig, DataUnit, TrainingSession
-from cntkpy.trainers.session.trainer import Trainer
+from cntkpy.trainers.fronts.cntk2 import schedules, session
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule
+from cntkpy.trainers.fronts.cntk2.session import CheckpointConfig, DataUnit, TrainingSession
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
 
 from ..missing import no_attribute
 
@@ -48,8 +48,8 @@ class TestConfig(session.TestConfig):
         super().__init__(data, size, model_inputs_to_streams, criterion)
 
 
-def _older(given: Any, old: Any) -> Any:
-    return given if old is None else old
+def _older(frequency: Any, old: Any) -> Any:
+    return frequency if old is None else old
 
 
 def training_session(

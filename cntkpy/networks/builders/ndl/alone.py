@@ -20,11 +20,13 @@ def file_statements(text: str, name: str) -> list[Statement]:
     Raises:
         ConfigError: what the grammar does not allow.
     """
-    text = COMMENT.sub(lambda found: " " * len(found[0]), text)
-    text = VARIABLE.sub(lambda found: "0" * len(found[0]), text)
+    text = COMMENT.sub(lambda match: " " * len(match[0]), text)
+    text = VARIABLE.sub(lambda match: "0" * len(match[0]), text)
     documents = [plain_document(text, name)]
     if SECTION.search(text):
         root = parse(text, name)
-        entries = [(one, root.definition(one)) for one in root.names()]
-        documents = [value_document(root.opaque(one)) for one, entry in entries if entry is not None and entry.bracket]
-    return [one for document in documents for one in parse_document(document)[0]]
+        entries = [(section, root.definition(section)) for section in root.names()]
+        documents = [
+            value_document(root.opaque(section)) for section, entry in entries if entry is not None and entry.bracket
+        ]
+    return [statement for document in documents for statement in parse_document(document)[0]]

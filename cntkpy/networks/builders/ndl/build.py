@@ -136,19 +136,19 @@ class Builder:
             raise unsupported(function, kind)
         signature = self._signature(kind, call)
         options: dict[str, Any] = {}
-        for argument, given in _matched(signature, call):
+        for argument, arguments in _matched(signature, call):
             if argument.type == NODE:
                 continue
             where = f"'{argument.name}' of {function.text}"
-            found = [self._convert(value, argument.type, where, argument.choices, at) for value, at in given]
-            options[argument.name] = tuple(found) if argument.many else found[0]
+            values = [self._convert(value, argument.type, where, argument.choices, place) for value, place in arguments]
+            options[argument.name] = tuple(values) if argument.many else values[0]
         options.update(self._options(kind, call))
         name = call.name
         old = self.network.nodes.get(name)
         if old is not None and kind.operation in INPUTS and old.operation in INPUTS and old not in self.made.values():
             self.made[call] = old  # in-line NDL that names an input of the network
-            other = nodes.create(Network(self.network.precision), kind, name, (), options, span=place.span)
-            there, here = old.shape or (), other.shape or ()
+            replacement = nodes.create(Network(self.network.precision), kind, name, (), options, span=place.span)
+            there, here = old.shape or (), replacement.shape or ()
             if shapes.trimmed(there) != shapes.trimmed(here):
                 message = f"the model has an input '{old.name}' {shapes.text(there)}; {shapes.text(here)} has no effect"
                 self.expansion.warnings.append(warning("Redefinition", message, place))
@@ -173,8 +173,8 @@ class Builder:
         count = len(call.arguments)
         fitting = [s for s in kind.signatures if count == len(s) or (s and s[-1].many and count > len(s))]
         for signature in fitting:  # of several, the one that takes numbers where numbers are
-            given = zip(signature, call.arguments, strict=False)
-            if len(fitting) == 1 or all(isinstance(followed(v), Constant) == (a.type != NODE) for a, v in given):
+            pairs = zip(signature, call.arguments, strict=False)
+            if len(fitting) == 1 or all(isinstance(followed(v), Constant) == (a.type != NODE) for a, v in pairs):
                 return signature
         if fitting:
             return fitting[0]
@@ -202,8 +202,10 @@ class Builder:
                 where = f"the option '{declared.name}' of {call.call.function.text}"
                 place = option.value.place
                 if declared.ignored and self.strict:
-                    what = f"{where} has no effect"
-                    self.expansion.warnings.append(error("IgnoredParameter", what, place, declared.ignored).diagnostic)
+                    message = f"{where} has no effect"
+                    self.expansion.warnings.append(
+                        error("IgnoredParameter", message, place, declared.ignored).diagnostic
+                    )
                 result[declared.name] = self._convert(value, declared.type, where, declared.choices, place)
         return result
 
@@ -213,8 +215,8 @@ class Builder:
             name.text, ["tag", *(o.name for o in kind.options), *(a for o in kind.options for a in o.aliases)]
         )
         if self.strict:
-            found = error("IgnoredOption", message.removesuffix("; it is ignored"), name.place, hint).diagnostic
-            self.expansion.warnings.append(found)
+            diagnostic = error("IgnoredOption", message.removesuffix("; it is ignored"), name.place, hint).diagnostic
+            self.expansion.warnings.append(diagnostic)
             return
         key = (kind.name, name.text.lower())
         if key not in self._warned:
@@ -233,8 +235,8 @@ class Builder:
         if isinstance(value, Values):
             raise error("BadValue", f"{where} takes one value, not an array", value.place)
         word = value.call.place
-        what = f"'{value.local or word.one_line}'"
-        message = f"scalar expected for {where}: {what} is a node, it must be a number or a constant"
+        subject = f"'{value.local or word.one_line}'"
+        message = f"scalar expected for {where}: {subject} is a node, it must be a number or a constant"
         raise error("ConstantExpected", message, place)
 
     # -- links and groups --------------------------------------------------------------------------------------------
@@ -245,9 +247,9 @@ class Builder:
         signature = self._signature(kind, call)
         self.made[call].inputs = [
             self._node(value, call)
-            for argument, given in _matched(signature, call)
+            for argument, operands in _matched(signature, call)
             if argument.type == NODE
-            for value, _ in given
+            for value, _ in operands
         ]
 
     def _node(self, value: Value, user: NodeCall | None, place: Place | None = None, group: str = "") -> Node:
@@ -266,13 +268,13 @@ class Builder:
         if isinstance(value, NodeCall):
             return self.made[value]
         if isinstance(value, Constant):
-            found = original if isinstance(original, Constant | Reference) else value
-            message = f"{found.shown} is a number, a node is expected{where}"
+            constant = original if isinstance(original, Constant | Reference) else value
+            message = f"{constant.shown} is a number, a node is expected{where}"
             hint = f"write Constant({value.word.text})" if user else None
-            raise error("UndefinedNode", message, found.place, hint)
+            raise error("UndefinedNode", message, constant.place, hint)
         if isinstance(value, Values):
-            what = f"an array cannot be an input of {user.call.function.text}" if user else "an array is not a node"
-            raise error("InvalidArgument", f"{what}{where}", value.place)
+            problem = f"an array cannot be an input of {user.call.function.text}" if user else "an array is not a node"
+            raise error("InvalidArgument", f"{problem}{where}", value.place)
         assert isinstance(value, Reference)
         if value.word.text in self.network.nodes:
             return self.network.nodes[value.word.text]
@@ -281,8 +283,8 @@ class Builder:
         if macro := self.macros.get(value.word.text.lower()):
             parameters = ", ".join(parameter.text for parameter in macro.parameters)
             hint = f"it is a macro, which has to be called: {macro.name.text}({parameters})"
-        what = "the parameter name could not be resolved" if user else "invalid node"
-        raise error("UndefinedNode", f"{what}: '{value.word.text}'{where}", value.word.place, hint)
+        problem = "the parameter name could not be resolved" if user else "invalid node"
+        raise error("UndefinedNode", f"{problem}: '{value.word.text}'{where}", value.word.place, hint)
 
     def _suggest(self, word: Word, scope: Scope) -> str | None:
         names = [symbol.name.text for symbol in scope.symbols.values()]
@@ -294,7 +296,7 @@ class Builder:
         arrays = self.expansion.arrays[self._arrays :]
         self._tags, self._arrays = len(self.expansion.tags), len(self.expansion.arrays)
         order = list(ARRAYS)
-        for array, value, place in sorted(arrays, key=lambda found: order.index(found[0])):
+        for array, value, place in sorted(arrays, key=lambda pair: order.index(pair[0])):
             group = ARRAYS[array]
             for item in value.items if isinstance(value, Values) else (value,):
                 node = self._node(item, None, place, group)
@@ -378,11 +380,11 @@ def unsupported(function: Word, kind: NodeKind | None) -> ConfigError:
 
 def located(problem: UserError, place: Place) -> ConfigError:
     """An error of the node library as an error of the script."""
-    found = problem.diagnostic
-    return ConfigError("BadValue", found.message, found.span or place.span, found.hint, found.notes)
+    diagnostic = problem.diagnostic
+    return ConfigError("BadValue", diagnostic.message, diagnostic.span or place.span, diagnostic.hint, diagnostic.notes)
 
 
 def _matched(signature: Signature, call: NodeCall) -> list[tuple[Argument, list[tuple[Value, Place]]]]:
     """The declared arguments with the values given for them, and where these stand."""
-    given = [(value, word.place) for value, word in zip(call.arguments, call.call.arguments, strict=True)]
-    return [(argument, given[i:] if argument.many else [given[i]]) for i, argument in enumerate(signature)]
+    values = [(value, word.place) for value, word in zip(call.arguments, call.call.arguments, strict=True)]
+    return [(argument, values[i:] if argument.many else [values[i]]) for i, argument in enumerate(signature)]

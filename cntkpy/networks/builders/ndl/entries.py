@@ -1,4 +1,4 @@
-"""What configurations call NDLNetworkBuilder."""
+"""The entry of NDLNetworkBuilder."""
 
 from __future__ import annotations
 

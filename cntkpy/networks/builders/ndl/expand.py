@@ -90,8 +90,8 @@ class Expander:
             message = f"'{name.text}' is already defined: it is a function, a macro needs another name"
             raise error("Redefinition", message, name.place)
         if key in self.macros:
-            before = self.macros[key].name.place
-            if before.short == name.place.short and before.document.text == macro.name.place.document.text:
+            old_place = self.macros[key].name.place
+            if old_place.short == name.place.short and old_place.document.text == macro.name.place.document.text:
                 return  # one section, named in `load` and in `run`
             note = f"defined before at {self.macros[key].name.place.short}"
             raise error("Redefinition", f"the macro '{name.text}' is already defined", name.place, notes=(note,))
@@ -205,9 +205,9 @@ class Expander:
         if NUMBER.fullmatch(name.text) and name.text[-1].isdigit():
             raise error("InvalidName", f"'{name.text}' is a number and cannot be a name", name.place)
 
-    def _check_reserved(self, name: Word, what: str) -> None:
+    def _check_reserved(self, name: Word, role: str) -> None:
         if name.text.lower() in self.functions:
-            message = f"'{name.text}' cannot be {what}: it is reserved, because it is the name of a function"
+            message = f"'{name.text}' cannot be {role}: it is reserved, because it is the name of a function"
             raise error("ReservedName", message, name.place, hint=f"take another name, such as '{name.text}1'")
 
     # -- expressions -------------------------------------------------------------------------------------------------
@@ -280,14 +280,14 @@ class Expander:
         options: tuple[tuple[Option, Value], ...],
         depth: int,
     ) -> Instance:
-        given, expected = len(arguments), len(macro.parameters)
-        if given != expected:
+        count, expected = len(arguments), len(macro.parameters)
+        if count != expected:
             names = ", ".join(p.text for p in macro.parameters)
             plural = "" if expected == 1 else "s"
-            message = f"the macro '{macro.name.text}' takes {expected} argument{plural}, {given} given"
+            message = f"the macro '{macro.name.text}' takes {expected} argument{plural}, {count} given"
             message += f" in '{call.place.one_line}'"
-            if given < expected and given + len(call.options) >= expected:
-                message += f"; an optional argument is in the place of '{macro.parameters[given].text}'"
+            if count < expected and count + len(call.options) >= expected:
+                message += f"; an optional argument is in the place of '{macro.parameters[count].text}'"
             note = f"{macro.name.text}({names}) is defined at {macro.name.place.short}"
             raise error("MacroArguments", message, call.place, notes=(note,))
         instance = Instance(macro, call, scope, local)
@@ -307,8 +307,8 @@ class Expander:
             self._assign(statement, instance.scope, depth + 1)
             if isinstance(statement.value, Call):
                 last = symbols[statement.name.text.lower()].value
-        own = symbols.get(macro.name.text.lower())
-        instance.result = own.value if own is not None and not own.parameter else last
+        symbol = symbols.get(macro.name.text.lower())
+        instance.result = symbol.value if symbol is not None and not symbol.parameter else last
         return instance
 
     def _suggest(self, word: Word, scope: Scope) -> str | None:

@@ -129,9 +129,9 @@ def build_program(
     finally:
         _report(session.warnings, diagnostics)
     if diagnostics is None:
-        for found in session.warnings:
-            if found.severity == "error":
-                raise ConfigError(found.kind, found.message, found.span, found.hint)
+        for diagnostic in session.warnings:
+            if diagnostic.severity == "error":
+                raise ConfigError(diagnostic.kind, diagnostic.message, diagnostic.span, diagnostic.hint)
     return session.network
 
 
@@ -158,7 +158,7 @@ class Session:
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """What was noticed so far."""
+        """The diagnostics so far."""
         return self.expander.expansion.warnings
 
     def run(self, program: Program, *, require_features: bool = True) -> None:
@@ -176,14 +176,14 @@ class Session:
 
     def define_macros(self, document: Document) -> None:
         """Take the macros of a text; its other statements have no effect."""
-        statements, found = parse_document(document)
-        self.warnings.extend(found)
+        statements, diagnostics = parse_document(document)
+        self.warnings.extend(diagnostics)
         self.expander.define_macros(statements)
 
     def read(self, document: Document) -> None:
         """Expand a text, without making nodes yet."""
-        statements, found = parse_document(document)
-        self.warnings.extend(found)
+        statements, diagnostics = parse_document(document)
+        self.warnings.extend(diagnostics)
         self.expander.run(statements)
 
     def create(self) -> None:
@@ -215,10 +215,10 @@ def _not_supported(function: Word) -> ConfigError | None:
     return unsupported(function, kind) if kind is not None and kind.unsupported else None
 
 
-def _report(found: list[Diagnostic], diagnostics: list[Diagnostic] | None) -> None:
+def _report(problems: list[Diagnostic], diagnostics: list[Diagnostic] | None) -> None:
     """Hand over what was noticed, or log it."""
     if diagnostics is not None:
-        diagnostics.extend(found)
+        diagnostics.extend(problems)
         return
-    for diagnostic in found:
+    for diagnostic in problems:
         log.warning("%s", diagnostic.one_line() + (f" ({diagnostic.hint})" if diagnostic.hint else ""))

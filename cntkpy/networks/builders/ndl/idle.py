@@ -1,4 +1,4 @@
-"""What is wrong in NDL that is read and not expanded: macros that nothing calls, files opened by themselves, commands.
+"""Checks of NDL that is parsed but not expanded: macros without calls, single files, commands.
 
 Names may come from elsewhere: one is taken for misspelt only if a name that is known here is nearly the same.
 """
@@ -16,7 +16,7 @@ from cntkpy.networks.builders.ndl.scope import NUMBER
 from cntkpy.networks.builders.ndl.text import warning
 
 MIN_SIMILARITY = 0.66
-"""How alike two names are if one is meant to be the other, 0 to 1."""
+"""Least similarity, 0 to 1, of a misspelt name and the intended name."""
 DIGITS = re.compile(r"[0-9]")
 
 
@@ -30,17 +30,20 @@ def idle_problems(
         macros: those that may be called, by their names in lower case; the ones among the statements are added.
         names: those that are known besides; None: names of functions and others are not looked at.
     """
-    macros = {**macros, **{one.name.text.lower(): one for one in statements if isinstance(one, Macro)}}
-    top = [*(names or ()), *(one.name.text for one in statements)]
-    for one in statements:
-        body: Sequence[Assignment | Call] = one.body if isinstance(one, Macro) else [one]
-        own = _own_names(one) if isinstance(one, Macro) else []
+    macros = {
+        **macros,
+        **{statement.name.text.lower(): statement for statement in statements if isinstance(statement, Macro)},
+    }
+    top = [*(names or ()), *(statement.name.text for statement in statements)]
+    for statement in statements:
+        body: Sequence[Assignment | Call] = statement.body if isinstance(statement, Macro) else [statement]
+        local_names = _own_names(statement) if isinstance(statement, Macro) else []
         for call in calls_in(body):
             yield from _call_problems(call, macros)
             if names is not None:
                 yield from _function_problems(call.function, macros)
                 words = [word for word in call.arguments if isinstance(word, Word)]
-                yield from (found for word in words for found in _word_problems(word, own, top))
+                yield from (problem for word in words for problem in _word_problems(word, local_names, top))
 
 
 def _own_names(macro: Macro) -> list[str]:
@@ -50,7 +53,7 @@ def _own_names(macro: Macro) -> list[str]:
 
 def uncalled(macros: Mapping[str, Macro], called: Iterable[Macro]) -> list[Macro]:
     """The macros that no call has expanded."""
-    known = {one.name.text.lower() for one in called}
+    known = {macro.name.text.lower() for macro in called}
     return [macro for name, macro in macros.items() if name not in known]
 
 
@@ -58,13 +61,13 @@ def _call_problems(call: Call, macros: Mapping[str, Macro]) -> Iterator[Diagnost
     function = call.function
     macro, kind = macros.get(function.text.lower()), nodes.find(function.text)
     if macro is not None:
-        given, expected = len(call.arguments), len(macro.parameters)
-        if given != expected:
-            message = f"the macro '{macro.name.text}' takes {expected} argument{'s' * (expected != 1)}, {given} given"
+        count, expected = len(call.arguments), len(macro.parameters)
+        if count != expected:
+            message = f"the macro '{macro.name.text}' takes {expected} argument{'s' * (expected != 1)}, {count} given"
             shown = ", ".join(word.text for word in macro.parameters)
             yield warning("MacroArguments", message, call.place, f"it is {macro.name.text}({shown})")
     elif kind is not None:
-        names = ["tag", *(name for one in kind.options for name in (one.name, *one.aliases))]
+        names = ["tag", *(name for option in kind.options for name in (option.name, *option.aliases))]
         for option in call.options:
             name = option.name
             if name.text.lower() != "tag" and kind.option(name.text) is None:
@@ -77,26 +80,26 @@ def _call_problems(call: Call, macros: Mapping[str, Macro]) -> Iterator[Diagnost
 def _function_problems(function: Word, macros: Mapping[str, Macro]) -> Iterator[Diagnostic]:
     if function.text.lower() in macros or nodes.find(function.text) is not None:
         return
-    meant = nearest(function.text, [*_functions(), *(one.name.text for one in macros.values())], MIN_SIMILARITY)
+    meant = nearest(function.text, [*_functions(), *(macro.name.text for macro in macros.values())], MIN_SIMILARITY)
     if meant and not _is_numbered_like(meant, function.text):
         message = f"undefined function or macro '{function.text}'"
         yield warning("UndefinedFunction", message, function.place, f"did you mean '{meant}'?")
 
 
-def _word_problems(word: Word, own: Sequence[str], top: Sequence[str]) -> Iterator[Diagnostic]:
-    """A name that is not defined; `own`: the names of the macro, `top`: those of the text."""
-    known = {name.lower() for name in (*own, *top)}
+def _word_problems(word: Word, local_names: Sequence[str], top: Sequence[str]) -> Iterator[Diagnostic]:
+    """A name that is not defined; `local_names`: the names of the macro, `top`: those of the text."""
+    known = {name.lower() for name in (*local_names, *top)}
     text = word.text.partition(".")[0]
     if word.quoted or "$" in word.text or NUMBER.fullmatch(word.text) or text.lower() in known:
         return
-    meant = nearest(text, own or top, MIN_SIMILARITY) if len(text) > 2 else None
+    meant = nearest(text, local_names or top, MIN_SIMILARITY) if len(text) > 2 else None
     if meant and not _is_numbered_like(meant, text):
         yield warning("UndefinedNode", f"'{text}' is not defined here", word.place, f"did you mean '{meant}'?")
 
 
-def _is_numbered_like(name: str, other: str) -> bool:
-    """Whether two names differ by their numbers: then both exist, one of them elsewhere."""
-    return DIGITS.sub("", name.lower()) == DIGITS.sub("", other.lower())
+def _is_numbered_like(name: str, other_name: str) -> bool:
+    """Return whether two names differ by their numbers: then both exist, one of them elsewhere."""
+    return DIGITS.sub("", name.lower()) == DIGITS.sub("", other_name.lower())
 
 
 @functools.cache

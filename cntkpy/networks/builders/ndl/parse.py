@@ -165,8 +165,8 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
     def bare(self, meta: Meta, items: list[Word]) -> Never:
         word = items[0]
         hint = None
-        before = self.document.text[: word.place.start].rstrip(" \t")
-        if before.endswith((")", "]", "}")):
+        preceding = self.document.text[: word.place.start].rstrip(" \t")
+        if preceding.endswith((")", "]", "}")):
             hint = "a statement ends after its first brackets, nothing may follow; NDL has no expressions"
         raise error("InvalidStatement", f"invalid statement, no '=': '{word.text}'", word.place, hint=hint)
 
@@ -219,11 +219,11 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
         return Macro(name, tuple(parameters), tuple(body))
 
     def call(self, meta: Meta, items: list[Word | Call | Array | Option]) -> Call:
-        function, *rest = items
+        function, *parts = items
         assert isinstance(function, Word)
         arguments: list[Word | Call | Array] = []
         options: list[Option] = []
-        for item in rest:
+        for item in parts:
             if isinstance(item, Option):
                 options.append(item)
             elif isinstance(item, Word):
@@ -243,7 +243,7 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
         if len(repeated) != 1 or repeated[0] is not word:
             text = f"'{word.text}' repeats an argument; it does not multiply"
             self.warnings.append(warning("RepeatedArgument", text, word.place))
-        return [self._single(one) for one in repeated]
+        return [self._single(part) for part in repeated]
 
     def option(self, meta: Meta, items: list[Word | Call | Array]) -> Option:
         name, value = items
@@ -268,7 +268,7 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
         items: list[Word] = []
         for word in array.items:
             for part in self._split(word, sign) if sign and sign in SEPARATORS else [word]:
-                items.extend(self._single(one) for one in self._repeated(part))
+                items.extend(self._single(word) for word in self._repeated(part))
         return Array(tuple(items), array.place)
 
     def words(self, meta: Meta, tokens: list[Token]) -> Word:
@@ -282,8 +282,8 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
     def _split(self, word: Word, sign: str) -> list[Word]:
         if word.quoted:
             return [word]
-        found = re.finditer(rf"[^\s{re.escape(sign)}](?:[^{re.escape(sign)}]*[^\s{re.escape(sign)}])?", word.text)
-        starts = [(word.place.start + match.start(), match[0]) for match in found]
+        matches = re.finditer(rf"[^\s{re.escape(sign)}](?:[^{re.escape(sign)}]*[^\s{re.escape(sign)}])?", word.text)
+        starts = [(word.place.start + match.start(), match[0]) for match in matches]
         return [Word(text, Place(self.document, start, start + len(text))) for start, text in starts]
 
     def _repeated(self, word: Word) -> list[Word]:
@@ -303,11 +303,11 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
         place = Place(self.document, word.place.start + blank.start(), word.place.end)
         raise error("InvalidArgument", "a separator is missing here", place, hint="arguments are separated by ','")
 
-    def _check_name(self, word: Word, what: str) -> Word:
+    def _check_name(self, word: Word, role: str) -> Word:
         if word.quoted or not NAME.fullmatch(word.text):
             raise error(
                 "InvalidName",
-                f"'{word.text}' cannot be {what}",
+                f"'{word.text}' cannot be {role}",
                 word.place,
                 hint="names consist of letters, digits, '_', '.' and '-'; separators are newlines, ',' and ';'",
             )
@@ -333,13 +333,13 @@ def _unnamed_call(call: Call) -> ConfigError:
 
 def calls_in(body: Sequence[Assignment | Call]) -> list[Call]:
     """The calls of functions and macros in a body, in order."""
-    found: list[Call] = []
+    calls: list[Call] = []
     waiting: list[object] = list(reversed(body))
     while waiting:
         item = waiting.pop()
         if isinstance(item, Assignment):
             waiting.append(item.value)
         elif isinstance(item, Call):
-            found.append(item)
+            calls.append(item)
             waiting.extend(reversed(item.arguments))
-    return found
+    return calls

@@ -1,4 +1,4 @@
-"""What names stand for while a script is expanded: constants, nodes, instances of macros, and scopes that hold them."""
+"""Values of names while a script is expanded: constants, nodes, instances of macros, and the scopes that hold them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Constant:
 
     @property
     def place(self) -> Place:
-        """Where it is used."""
+        """The place where it is used."""
         return (self.used or self.word).place
 
     @property
@@ -43,7 +43,7 @@ class Reference:
 
     @property
     def place(self) -> Place:
-        """Where it is used."""
+        """The place where it is used."""
         return self.word.place
 
     @property
@@ -112,7 +112,7 @@ class Scope:
 
     @property
     def prefix(self) -> str:
-        """What is before the names of nodes made here: `H1.Aff.`, or nothing at the top."""
+        """The prefix of names of nodes made in this scope: `H1.Aff.`; empty at the top."""
         parts: list[str] = []
         owner = self.owner
         while owner is not None:
@@ -121,13 +121,13 @@ class Scope:
         return "".join(f"{part}." for part in reversed(parts))
 
     def find(self, word: Word, strict: bool = False) -> Value | None:
-        """What a (dotted) name stands for here, or None. `strict`: `x.y` where x is no macro instance is an error."""
-        scope, rest = self, word.text.lower()
+        """Return the value of a (dotted) name here, or None. `strict`: `x.y` is an error if x is no macro instance."""
+        scope, path = self, word.text.lower()
         for _ in range(MAX_STEPS):
-            symbol = scope.symbols.get(rest)
+            symbol = scope.symbols.get(path)
             if symbol is not None:
                 return symbol.value
-            head, dot, rest = rest.partition(".")
+            head, dot, path = path.partition(".")
             symbol = scope.symbols.get(head) if dot else None
             if symbol is None:
                 return None
@@ -153,10 +153,10 @@ def followed(value: Value) -> Value:
     for _ in range(MAX_STEPS):
         if not isinstance(value, Reference):
             break
-        found = value.scope.find(value.word)
-        if found is None or found is value:
+        target = value.scope.find(value.word)
+        if target is None or target is value:
             break
-        value = found
+        value = target
     return value
 
 

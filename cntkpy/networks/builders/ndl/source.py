@@ -1,4 +1,4 @@
-"""Where the text of a network comes from: sections of the configuration, network files and macro files.
+"""Sources of the text of a network: sections of the configuration, network files and macro files.
 
 `run` and `load` are sections to execute and sections to parse before them (lists with ':' or ','); with a file,
 `networkDescription`, they are sections of it.
@@ -130,8 +130,8 @@ def file_documents(
     except ConfigError as problem:
         if problem.span is not None:
             raise
-        found = problem.diagnostic
-        raise ConfigError(found.kind, found.message, asked, found.hint, found.notes) from None
+        diagnostic = problem.diagnostic
+        raise ConfigError(diagnostic.kind, diagnostic.message, asked, diagnostic.hint, diagnostic.notes) from None
     load, run = overrides or (None, None)
     if load is None and run is None and not HAS_SECTIONS.search(value):
         return [_script(value, path, asked)]
@@ -146,7 +146,7 @@ def file_documents(
 
 def _misspelt(content: ConfigParameters, load: ConfigValue | None, run: ConfigValue | None) -> Iterator[Diagnostic]:
     """Names at the top of a file of sections that are nearly `load` or `run`, where that is not given."""
-    wanted = [name for name, given in (("load", load), ("run", run)) if given is None]
+    wanted = [name for name, setting in (("load", load), ("run", run)) if setting is None]
     for name in content.names():
         entry = content.definition(name)
         if entry is not None and not entry.bracket and (meant := nearest(name, wanted)):
@@ -196,11 +196,11 @@ def _drop_warnings(section: ConfigParameters, scripts: list[Document]) -> None:
     kinds = ("NamelessGroup", "EmptyName", "StrayBracket")
     for script in scripts:
         first, last = script.locate(0), script.locate(max(0, len(script.text) - 1))
-        for found in list(section.warnings):
-            if found.kind not in kinds or found.span is None or first is None or last is None:
+        for warning in list(section.warnings):
+            if warning.kind not in kinds or warning.span is None or first is None or last is None:
                 continue
-            if found.span.source is first.source and first.line <= found.span.line <= last.line:
-                section.warnings.remove(found)
+            if warning.span.source is first.source and first.line <= warning.span.line <= last.line:
+                section.warnings.remove(warning)
 
 
 def _names(content: ConfigParameters) -> list[str]:

@@ -22,7 +22,7 @@ HINTS = {
     "[": "a function is called with round brackets, a macro is defined as Name(parameters) [ ... ]",
     ":": "statements are separated by newlines, ',' or ';'",
 }
-"""What may be wrong where a sign is not expected."""
+"""Hints by unexpected sign."""
 
 Result = TypeVar("Result")
 
@@ -53,7 +53,7 @@ def with_places(reader: type[Result]) -> type[Result]:
 
 
 def transformed(reader: Transformer_NonRecursive[Token, Result], tree: Tree[Token]) -> Result:
-    """What a transformer makes of a tree; its errors are those that its methods raise."""
+    """Transform a tree; raise the errors of the transformer's methods unwrapped."""
     try:
         return reader.transform(tree)
     except VisitError as problem:
@@ -86,28 +86,28 @@ def _bracket_error(parser: Parser, document: Document) -> ConfigError | None:
 
 
 def _syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[str, str]) -> ConfigError:
-    """What is wrong at the sign that the parser did not accept, judged by what it was in the middle of."""
+    """Return the error for a sign that the parser did not accept; the parser's state decides the message."""
     assert isinstance(problem, UnexpectedToken)
     unexpected = cast("Unexpected", problem)
-    found, stack = unexpected.token, unexpected.interactive_parser.parser_state.value_stack
-    words, before = _last_words(stack)
-    equals = before[-1] if before and isinstance(before[-1], Token) and before[-1] == "=" else None
+    token_text, stack = unexpected.token, unexpected.interactive_parser.parser_state.value_stack
+    words, preceding = _last_words(stack)
+    equals = preceding[-1] if preceding and isinstance(preceding[-1], Token) and preceding[-1] == "=" else None
     end = len(document.text.rstrip())
-    start = end if found.type == "$END" or found.start_pos is None else found.start_pos
-    place = Place(document, start, start + max(1, len(found.rstrip("\r\n"))))
-    if equals is not None and not words and (not found.strip() or found in ",;:)]}"):
+    start = end if token_text.type == "$END" or token_text.start_pos is None else token_text.start_pos
+    place = Place(document, start, start + max(1, len(token_text.rstrip("\r\n"))))
+    if equals is not None and not words and (not token_text.strip() or token_text in ",;:)]}"):
         return error("MissingValue", "there is nothing on the right of '='", place)
     if (
-        equals is not None and words and found != "=" and not _last_words(before[:-1])[0]
+        equals is not None and words and token_text != "=" and not _last_words(preceding[:-1])[0]
     ):  # nothing that could get the value
-        if _ends_with_call(before[:-1]):
+        if _ends_with_call(preceding[:-1]):
             message = "the body of a macro is a call, or it is in brackets"
             return error("InvalidMacro", message, Place(document, words[0].start_pos or 0, words[-1].end_pos or end))
         return error("InvalidStatement", "a name is missing on the left of '='", _at(document, equals))
-    hint = hints.get(found)
-    if found == "=" and not words and not (before and before[-1] == ")"):
+    hint = hints.get(token_text)
+    if token_text == "=" and not words and not (preceding and preceding[-1] == ")"):
         hint = "one '=' is enough" if equals is not None else "a name is missing on the left of '='"
-    return error("InvalidStatement", f"'{found.strip() or 'end of line'}' is not expected here", place, hint)
+    return error("InvalidStatement", f"'{token_text.strip() or 'end of line'}' is not expected here", place, hint)
 
 
 def _last_words(stack: list[Any]) -> tuple[list[Token], list[Any]]:
@@ -117,18 +117,18 @@ def _last_words(stack: list[Any]) -> tuple[list[Token], list[Any]]:
     while stack:
         top = stack[-1]
         if isinstance(top, Token) and top.type == "WORD":
-            found = [top]
+            matches = [top]
         elif (tree := _as_tree(top)) is not None and (tree.data == "words" or tree.data.startswith("__words")):
-            found = list(tree.scan_values(_is_token))
+            matches = list(tree.scan_values(_is_token))
         else:
             break
-        words = [*found, *words]
+        words = [*matches, *words]
         stack.pop()
     return words, stack
 
 
 def _ends_with_call(stack: list[Any]) -> bool:
-    """Whether the last statement on the parser's stack is a call."""
+    """Return whether the last statement on the parser's stack is a call."""
     top = stack[-1] if stack else None
     while (tree := _as_tree(top)) is not None and tree.data.startswith("_"):
         top = tree.children[-1] if tree.children else None

@@ -44,7 +44,7 @@ class Place:
 
     @property
     def span(self) -> Span | None:
-        """Where it is in the user's file; only the first line of it."""
+        """The span in the user's file, its first line only."""
         span = self.document.locate(self.start)
         if span is None:
             return None

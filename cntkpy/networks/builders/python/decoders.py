@@ -55,7 +55,7 @@ def AttentionModel(
     backwards = bool(chosen("AttentionModel", "go_backwards", go_backwards, False))
     stable = bool(chosen("AttentionModel", "enable_self_stabilization", enable_self_stabilization, True))
     stabilizers = [Stabilizer(enable_self_stabilization=stable) for _ in range(4)]
-    of_sequence, of_state = (Dense(size[0], None, start, bias=False, name=one) for one in ("keys", "query"))
+    of_sequence, of_state = (Dense(size[0], None, start, bias=False, name=label) for label in ("keys", "query"))
     weights = layer_parameter((size[0], 1), start, name="weights")
 
     def apply(sequence: Any, state: Any) -> Function:
@@ -103,13 +103,13 @@ def UnfoldFrom(
             start = operators.broadcast_as(start, like)
         history = placeholder(start.shape)
         remember(history, like)
-        found = generator_function(history)
-        several: list[Any] = list(found) if isinstance(found, tuple) else list(as_node(found).outputs)
+        generated = generator_function(history)
+        several: list[Any] = list(generated) if isinstance(generated, tuple) else list(as_node(generated).outputs)
         if not 1 <= len(several) <= 2:
             raise UserError("WrongArguments", f"a generator gives a value, or value and state, not {len(several)}")
         output, state = as_node(several[0]), as_node(several[-1])
-        before = operators.element_select(operators.is_first(like), start, operators.past_value(state))
-        both = Function((output.root, state.root)).replace_placeholders({history: before})
+        earlier = operators.element_select(operators.is_first(like), start, operators.past_value(state))
+        both = Function((output.root, state.root)).replace_placeholders({history: earlier})
         result = both.outputs[0]
         if until_predicate is None:
             return operators.alias(result)

@@ -1,4 +1,4 @@
-"""How random parameters start.
+"""Initializers of random parameters.
 
 Of a parameter of shape (..., outputs, *filter), fan_in is the number of elements that one output depends on, fan_out
 the number of those that depend on one input. The last `filter_rank` axes are those of a filter; of the others the last

@@ -86,13 +86,13 @@ class Layer:
         self.layers: list[Layer] = []
         """Of a `Sequential`, its layers."""
         self._made: list[Function] = []
-        self._given: list[list[Function]] = []
+        self._applied_to: list[list[Function]] = []
         """The functions that each of them was made of."""
         self._open: Function | None = None
 
     def __repr__(self) -> str:
         kind, *inside = self._described()
-        inside += [repr(one) for one in self.layers]
+        inside += [repr(layer) for layer in self.layers]
         inside += [f"name='{self.name}'"] if self.name else []
         return f"{kind}({', '.join(inside)})"
 
@@ -108,7 +108,7 @@ class Layer:
         """
         if self._open is None:
             names = self._missing((), {})
-            made = self(*(placeholder(name=one) for one in names)) if names else self(placeholder())
+            made = self(*(placeholder(name=name) for name in names)) if names else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
@@ -125,44 +125,50 @@ class Layer:
         if arguments and not named and self._first is not None and all(map(is_data, arguments)):
             return self._first(*arguments)
         if missing := self._missing(arguments, named):
-            named = {**named, **{one: placeholder(name=one) for one in missing}}
+            named = {**named, **{name: placeholder(name=name) for name in missing}}
         try:
             made = self.function(*arguments, **named)
         except OpenShape:  # a function that looks at shapes is made when they are known
             made = deferred(self.function, arguments, named)
         if type(made) is Function:
             self._made.append(made)
-            self._given.append([one for one in (*arguments, *named.values()) if isinstance(one, Function)])
+            self._applied_to.append(
+                [argument for argument in (*arguments, *named.values()) if isinstance(argument, Function)]
+            )
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
-            self._mark_block(made, self._given[-1])
+            self._mark_block(made, self._applied_to[-1])
         return made
 
-    def _mark_block(self, made: Function, given: Sequence[Function]) -> None:
+    def _mark_block(self, made: Function, applied_to: Sequence[Function]) -> None:
         """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
-        operands = tuple(root for one in given for root in one.roots)
+        operands = tuple(root for function in applied_to for root in function.roots)
         if self.kind and len(made.roots) == 1 and made.root not in operands:
             mark_block(made.root, Block(self.kind, operands, operands))
         elif operands:
             first = made.roots[0]
-            own = [one for one in written_operands(first) if has_value(one)]  # of a cell
-            mark_written(first, (*own, *operands))
+            members = [node for node in written_operands(first) if has_value(node)]  # of a cell
+            mark_written(first, (*members, *operands))
 
-    def _missing(self, given: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
+    def _missing(self, positional: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
         """The names of the arguments that are not given, of a function that takes a fixed number of them."""
         try:
             signature = inspect.signature(self.function)
         except ValueError:  # one that is not written in Python
             return []
         try:
-            bound = signature.bind_partial(*given, **named).arguments
+            bound = signature.bind_partial(*positional, **named).arguments
         except TypeError as error:
-            own = self.name or (self.function.__name__ if hasattr(self.function, "__wrapped__") else "")
-            what = f"'{own}'" if own else "the layer"
-            raise UserError("WrongArguments", f"{what} takes {signature}: {error}") from None
+            label = self.name or (self.function.__name__ if hasattr(self.function, "__wrapped__") else "")
+            subject = f"'{label}'" if label else "the layer"
+            raise UserError("WrongArguments", f"{subject} takes {signature}: {error}") from None
         fixed = inspect.Parameter.POSITIONAL_OR_KEYWORD
         known = signature.parameters.items()
-        return [name for name, one in known if one.kind == fixed and one.default is one.empty and name not in bound]
+        return [
+            name
+            for name, parameter in known
+            if parameter.kind == fixed and parameter.default is parameter.empty and name not in bound
+        ]
 
     @property
     def parameters(self) -> tuple[Function, ...]:
@@ -170,19 +176,19 @@ class Layer:
         made = self._first
         if made is None:
             made = self.of_placeholder()
-        below = {root for one in self._given[self._made.index(made)] for root in one.roots}
-        waiting, own = [root for root in made.roots if root not in below], set[NodeValue]()
+        below = {root for operand in self._applied_to[self._made.index(made)] for root in operand.roots}
+        waiting, members = [root for root in made.roots if root not in below], set[NodeValue]()
         while waiting:
             node = waiting.pop()
-            if node not in own:
-                own.add(node)
+            if node not in members:
+                members.add(node)
                 waiting.extend(source for source in calls.inputs_of(node) if source not in below)
-        return tuple(one for one in made.parameters if one.root in own)
+        return tuple(parameter for parameter in made.parameters if parameter.root in members)
 
     @property
     def _first(self) -> Function | None:
-        """What it made first of inputs whose shapes are known."""
-        return next((one for one in self._made if all(map(_has_shape, one.placeholders))), None)
+        """The first function that it made of inputs whose shapes are known."""
+        return next((function for function in self._made if all(map(_has_shape, function.placeholders))), None)
 
     @property
     def signature(self) -> tuple[Function, ...]:
@@ -193,12 +199,12 @@ class Layer:
         """See `Function.update_signature`; what the layer was applied to before counts no more for its values."""
         made = self.of_placeholder()
         made.update_signature(*types, **named)
-        at = self._made.index(made)
-        self._made.insert(0, self._made.pop(at))
-        self._given.insert(0, self._given.pop(at))
+        index = self._made.index(made)
+        self._made.insert(0, self._made.pop(index))
+        self._applied_to.insert(0, self._applied_to.pop(index))
 
     def __getattr__(self, name: str) -> Any:
-        """What the function has that it made first: parameters (`layer.W`), functions by name, `eval` and so on.
+        """Return an attribute of the first function that it made: a parameter (`layer.W`), a function by name, `eval`.
 
         Before it was applied that is the function of a placeholder, whose parameters may have axes of unknown size.
         """
@@ -216,17 +222,17 @@ class Layer:
         return Sequential([self, other])
 
 
-def _has_shape(one: Function) -> bool:
-    """Whether the shape of a placeholder is known."""
-    return one.root.shape is not None and 0 not in one.root.shape
+def _has_shape(function: Function) -> bool:
+    """Return whether the shape of a placeholder is known."""
+    return function.root.shape is not None and 0 not in function.root.shape
 
 
 def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
     """A decorator of constructors of layers: what the layers make is a block with the constructor's name."""
 
     @functools.wraps(constructor)
-    def make(*given: P.args, **named: P.kwargs) -> Layer:
-        layer = constructor(*given, **named)
+    def make(*arguments: P.args, **named: P.kwargs) -> Layer:
+        layer = constructor(*arguments, **named)
         layer.kind = constructor.__name__
         return layer
 
@@ -253,9 +259,12 @@ class _Library(Layer):
             named |= {"init": init.kind, "initValueScale": init.scale}
         self._function: Procedure = calls.call(library, *arguments, name=self._mark, **named)
         self._label = name or label
-        sizes = [one if isinstance(one, (list, tuple)) else [one] for one in arguments]
-        self._sizes = [label, *(" x ".join(map(str, one[::-1])) for one in sizes if all(map(is_whole, one)))]
-        """What it is, and sizes in Python's order of axes."""
+        sizes = [argument if isinstance(argument, (list, tuple)) else [argument] for argument in arguments]
+        self._sizes = [
+            label,
+            *(" x ".join(map(str, argument[::-1])) for argument in sizes if all(map(is_whole, argument))),
+        ]
+        """Label, and sizes in Python's order of axes."""
         self._dtype = chosen_dtype(label, None)
         self._applied = 0
         self._counter = Counter()
@@ -264,20 +273,20 @@ class _Library(Layer):
     def _run(self, *arguments: Any) -> Function:
         self._applied += 1
         name = self._mark if self._applied == 1 else self._label
-        found = calls.call(self._function, *(to_operand(_operand(one)) for one in arguments), name=name)
-        self.prepare(found)
-        return named_function(found, "")
+        made = calls.call(self._function, *(to_operand(_operand(argument)) for argument in arguments), name=name)
+        self.prepare(made)
+        return named_function(made, "")
 
     def _described(self) -> list[str]:
         return [self.kind or self._sizes[0], *self._sizes[1:]]
 
-    def prepare(self, found: Any) -> None:
+    def prepare(self, made: Any) -> None:
         """Start the random parameters of this layer as its initializer says."""
-        if isinstance(found, NodeValue) and found.operation.name == "BatchNormalization":
-            cell_of(found).use(self._counter)
+        if isinstance(made, NodeValue) and made.operation.name == "BatchNormalization":
+            cell_of(made).use(self._counter)
         if self.options:  # a bias may be added to the node with windows
-            (found if found.operation.name in _WITH_WINDOWS else calls.inputs_of(found)[0]).options.update(self.options)
-        for node in _nodes(found):
+            (made if made.operation.name in _WITH_WINDOWS else calls.inputs_of(made)[0]).options.update(self.options)
+        for node in _nodes(made):
             if node.start is None or not node.origin.name.startswith(self._mark + "."):
                 continue
             cell_of(node).dtype = cell_of(node).dtype or self._dtype
@@ -286,23 +295,23 @@ class _Library(Layer):
                 _start_bias(node, self._bias)
 
 
-def _operand(given: Any) -> Any:
-    """What a layer is applied to."""
-    if given is None or isinstance(given, str):
+def _operand(value: Any) -> Any:
+    """Return the operand of a layer."""
+    if value is None or isinstance(value, str):
         hint = "layer(x), x an input_variable or the value of another layer"
-        raise UserError("WrongArguments", f"a layer is applied to functions, not to {given!r}", hint=hint)
-    return given
+        raise UserError("WrongArguments", f"a layer is applied to functions, not to {value!r}", hint=hint)
+    return value
 
 
-def _nodes(found: Any) -> list[NodeValue]:
-    """What a call has made, without what is after delay nodes: that is not known inside of a recurrence."""
-    members = [calls.member(found, name) for name in ("h", "c")] if isinstance(found, Record) else [found]
+def _nodes(made: Any) -> list[NodeValue]:
+    """Return the nodes that a call has made, up to delay nodes, whose inputs are unknown inside of a recurrence."""
+    members = [calls.member(made, name) for name in ("h", "c")] if isinstance(made, Record) else [made]
     waiting, nodes = list(members), dict[NodeValue, None]()
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, NodeValue) and one not in nodes:
-            nodes[one] = None
-            waiting.extend(one.inputs if isinstance(one.inputs, tuple) else ())
+        node = waiting.pop()
+        if isinstance(node, NodeValue) and node not in nodes:
+            nodes[node] = None
+            waiting.extend(node.inputs if isinstance(node.inputs, tuple) else ())
     return list(nodes)
 
 
@@ -325,25 +334,25 @@ def _start(node: NodeValue, init: Any) -> None:
 
 
 def weights_start(init: Any, output_rank: int | None = None) -> Any:
-    """How weights start: as given, else glorot_uniform; with a rank of outputs, where an initializer has none."""
+    """Return the start of weights, by default glorot_uniform; set the output rank of an initializer that has none."""
     if init is None:
         return Initializer("glorotUniform", output_rank=output_rank)
     return init.with_ranks(output_rank) if isinstance(init, Initializer) else _numbers("init", init)
 
 
-def bias_start(given: Any) -> Any:
-    """How a bias starts: a number, an initializer or an array."""
-    if isinstance(given, Initializer):
-        return given
-    array = _numbers("init_bias", given)
+def bias_start(value: Any) -> Any:
+    """Return the start of a bias: a number, an initializer or an array."""
+    if isinstance(value, Initializer):
+        return value
+    array = _numbers("init_bias", value)
     return array if array.ndim else float(array)
 
 
-def _numbers(name: str, given: Any) -> Any:
-    if callable(given):
+def _numbers(name: str, value: Any) -> Any:
+    if callable(value):
         hint = f"{name}=glorot_uniform()"
-        raise UserError("WrongArguments", f"{name} is an initializer, a number or an array, not {given!r}", hint=hint)
-    return as_array(name, given, np.float64)
+        raise UserError("WrongArguments", f"{name} is an initializer, a number or an array, not {value!r}", hint=hint)
+    return as_array(name, value, np.float64)
 
 
 def _start_bias(node: NodeValue, init: Any) -> None:
@@ -359,11 +368,11 @@ def _start_bias(node: NodeValue, init: Any) -> None:
 # --------------------------------------------------------------------------------------------- layers
 
 
-def _activation(given: Any) -> Any:
+def _activation(value: Any) -> Any:
     """An activation function, or None."""
-    if given is not None:
-        check_callable("an activation", given, "activation=relu; None: there is none")
-    return given
+    if value is not None:
+        check_callable("an activation", value, "activation=relu; None: there is none")
+    return value
 
 
 def _activated(layer: Layer, activation: Any, name: str) -> Layer:
@@ -407,9 +416,9 @@ def Dense(
         name: names the result.
     """
     if not dims(shape):  # one sum, as a number
-        one = Dense(1, None, init, input_rank, map_rank, bias, init_bias)
-        given = chosen("Dense", "activation", activation, None)
-        return _activated(Sequential([one, lambda x: operators.reshape(x, known_shape(x)[:-1])]), given, name)
+        single = Dense(1, None, init, input_rank, map_rank, bias, init_bias)
+        activate = chosen("Dense", "activation", activation, None)
+        return _activated(Sequential([single, lambda x: operators.reshape(x, known_shape(x)[:-1])]), activate, name)
     layer = _Library(
         "LinearLayer",
         list(dims(shape)),
@@ -540,12 +549,12 @@ def _of_axes(axes: int) -> Callable[..., Layer]:
         pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, reduction_rank: int = 1,
         dilation: Any = 1, groups: int = 1, input_num_filters: int | None = None, name: str = "",
     ) -> Layer:  # fmt: skip
-        given = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
-        own = {key: chosen(label, key, one, DEFAULT) for key, one in given.items()}
+        options = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
+        chosen_options = {key: chosen(label, key, option, DEFAULT) for key, option in options.items()}
         sizes = _filter(label, filter_shape, axes)
         return Convolution(
             sizes, num_filters, strides=strides, reduction_rank=reduction_rank, dilation=dilation, groups=groups,
-            input_num_filters=input_num_filters, name=name, **own,
+            input_num_filters=input_num_filters, name=name, **chosen_options,
         )  # fmt: skip
 
     label = make.__name__ = make.__qualname__ = f"Convolution{axes}D"
@@ -598,7 +607,7 @@ def ConvolutionTranspose(
     sizes = tuple(reversed(dims(filter_shape)))
     padding = chosen("ConvolutionTranspose", "pad", pad, False)
     how = Sliding("ConvolutionTranspose", strides, padding, dilation, padding_name="pad")
-    given: dict[str, Any] = {
+    weights: dict[str, Any] = {
         "init": weights_start(chosen("ConvolutionTranspose", "init", init, None)),
         "bias": check_flag("bias", chosen("ConvolutionTranspose", "bias", bias, True)),
         "initBias": bias_start(chosen("ConvolutionTranspose", "init_bias", init_bias, 0.0)),
@@ -613,7 +622,7 @@ def ConvolutionTranspose(
         x = reshaping.expand_dims(x, 0) if reduction_rank == 0 else x
         if not made:  # the weights have the channels of the input
             shapes = _filters(num_filters), list(dims(filter_shape)), known_shape(x)[0]
-            made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **given))
+            made.append(_Library("ConvolutionTransposeLayer", *shapes, label="ConvolutionTranspose", **weights))
             made[0].options = options
         result = made[0](x)
         return reshaping.squeeze(result, 0) if _has_no_axis(num_filters) else result
@@ -629,11 +638,11 @@ def _transpose_of_axes(axes: int) -> Callable[..., Layer]:
         pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, output_shape: Any = None,
         reduction_rank: int = 1, dilation: Any = 1, name: str = "",
     ) -> Layer:  # fmt: skip
-        given = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
-        own = {key: chosen(label, key, one, DEFAULT) for key, one in given.items()}
+        options = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
+        chosen_options = {key: chosen(label, key, option, DEFAULT) for key, option in options.items()}
         return ConvolutionTranspose(
             _filter(label, filter_shape, axes), num_filters, strides=strides, output_shape=output_shape,
-            reduction_rank=reduction_rank, dilation=dilation, name=name, **own,
+            reduction_rank=reduction_rank, dilation=dilation, name=name, **chosen_options,
         )  # fmt: skip
 
     label = make.__name__ = make.__qualname__ = f"ConvolutionTranspose{axes}D"
@@ -644,11 +653,11 @@ def _transpose_of_axes(axes: int) -> Callable[..., Layer]:
 ConvolutionTranspose1D, ConvolutionTranspose2D, ConvolutionTranspose3D = map(_transpose_of_axes, (1, 2, 3))
 
 
-def _filter(label: str, given: Shape, axes: int) -> Shape:
+def _filter(label: str, shape: Shape, axes: int) -> Shape:
     """The shape of a filter with this number of axes; a number is its size on each of them."""
-    sizes = (given,) * axes if isinstance(given, int) else given
+    sizes = (shape,) * axes if isinstance(shape, int) else shape
     if len(dims(sizes)) != axes:
-        message = f"{label}: a filter has {axes} axes, not the shape {given}"
+        message = f"{label}: a filter has {axes} axes, not the shape {shape}"
         raise UserError("BadShape", message, hint=f"{label[:-2]} takes filters with any number of axes")
     return sizes
 
@@ -734,8 +743,8 @@ def BatchNormalization(
     """
     del use_cntk_engine, disable_regularization
     rank, constant, added = (
-        chosen("BatchNormalization", name, given, own)
-        for name, given, own in (
+        chosen("BatchNormalization", name, value, fallback)
+        for name, value, fallback in (
             ("map_rank", map_rank, None),
             ("normalization_time_constant", normalization_time_constant, 5000),
             ("epsilon", epsilon, 0.00001),
@@ -817,20 +826,20 @@ def Label(name: str) -> Layer:
     return Layer(operators.alias, name)
 
 
-def _filters(given: Any) -> int:
-    """How many filters there are, of one number, perhaps in a tuple; 1 where none is given."""
-    if isinstance(given, list | tuple) and len(given) == 1:
-        given = given[0]
-    return 1 if _has_no_axis(given) else check_whole("num_filters", given, 1)
+def _filters(count: Any) -> int:
+    """Return the number of filters from a number or a tuple of one number; 1 if there is none."""
+    if isinstance(count, list | tuple) and len(count) == 1:
+        count = count[0]
+    return 1 if _has_no_axis(count) else check_whole("num_filters", count, 1)
 
 
 def _has_no_axis(num_filters: Any) -> bool:
-    """Whether there is one filter, and no axis for it: None or () is given. A number of NumPy is not compared to ()."""
+    """Return whether there is one filter without an axis: None or (). A number of NumPy is not compared to ()."""
     return num_filters is None or (isinstance(num_filters, tuple) and not num_filters)
 
 
 def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
-    """How filters (count, channels, sizes) start: an array may lack the axes that the layer's result or input lacks."""
+    """Return the start of filters (count, channels, sizes); add the axes of 1 that an array may omit."""
     start = weights_start(chosen("Convolution", "init", init, None))
     rank = len(sizes)
     if not isinstance(start, np.ndarray) or not rank <= start.ndim < rank + 2:
@@ -840,17 +849,17 @@ def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank:
     return start[None] if _has_no_axis(count) and start.ndim == rank + 1 else start
 
 
-def _sizes(given: Any) -> Any:
-    several = given if isinstance(given, list | tuple) else [given]
-    for one in several:
-        check_whole("a stride or a size", one, 1)
-    return list(dims(given)) if isinstance(given, list | tuple) else int(given)
+def _sizes(value: Any) -> Any:
+    several = value if isinstance(value, list | tuple) else [value]
+    for size in several:
+        check_whole("a stride or a size", size, 1)
+    return list(dims(value)) if isinstance(value, list | tuple) else int(value)
 
 
-def _flags(given: Any) -> Any:
-    if isinstance(given, list | tuple):
-        return [check_flag("pad", one) for one in reversed(given)]
-    return check_flag("pad", given)
+def _flags(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [check_flag("pad", flag) for flag in reversed(value)]
+    return check_flag("pad", value)
 
 
 # --------------------------------------------------------------------------------------------- combinations
@@ -862,23 +871,23 @@ def Sequential(layers: Sequence[Any], name: str = "") -> Layer:
 
     def apply(*x: Any) -> Any:
         result: Any = x[0] if len(x) == 1 else x
-        for one in flat:
-            result = composed(result, one)
+        for layer in flat:
+            result = composed(result, layer)
         return Function(root for part in result for root in part.roots) if isinstance(result, tuple) else result
 
     made = Layer(apply, name)
-    made.layers = [one for one in flat if isinstance(one, Layer)]
+    made.layers = [layer for layer in flat if isinstance(layer, Layer)]
     return made
 
 
 def _flattened(layers: Any) -> Iterable[Any]:
-    for one in layers if isinstance(layers, list) else [layers]:
-        if isinstance(one, list):
-            yield from _flattened(one)
-        elif isinstance(one, Layer | Function | tuple) or callable(one):
-            yield one
+    for part in layers if isinstance(layers, list) else [layers]:
+        if isinstance(part, list):
+            yield from _flattened(part)
+        elif isinstance(part, Layer | Function | tuple) or callable(part):
+            yield part
         else:
-            raise UserError("NoFunction", f"Sequential takes layers and functions, not {type(one).__name__}")
+            raise UserError("NoFunction", f"Sequential takes layers and functions, not {type(part).__name__}")
 
 
 def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = "") -> Layer:
@@ -887,7 +896,7 @@ def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = 
         raise UserError("WrongArguments", f"For goes over a range, not {what_range!r}", hint="range(3)")
     check_callable("the constructor of For", constructor, "For(range(3), lambda i: Dense(10))")
     takes = len(inspect.signature(constructor).parameters)
-    return Sequential([constructor(one) if takes else constructor() for one in what_range], name)
+    return Sequential([constructor(index) if takes else constructor() for index in what_range], name)
 
 
 def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
@@ -898,14 +907,14 @@ def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
     flat = list(_flattened(list(functions)))
 
     def apply(x: Any) -> Any:
-        found = x
-        for one in flat:
-            found = one(x)
-            x = x + found
-        return found
+        value = x
+        for layer in flat:
+            value = layer(x)
+            x = x + value
+        return value
 
     made = Layer(apply, name)
-    made.layers = [one for one in flat if isinstance(one, Layer)]
+    made.layers = [layer for layer in flat if isinstance(layer, Layer)]
     return made
 
 
@@ -942,22 +951,22 @@ class _Block(_Library):
     """The library's part of a step, whatever it gives."""
 
     def values(self, *arguments: Any, activation: Any = operators.tanh) -> Any:
-        """What the library's function gives for these arguments, with another activation in the place of its tanh."""
+        """Call the library's function; replace its tanh by another activation."""
         self._applied += 1
         name = self._mark if self._applied == 1 else calls.marked(self._label)
-        found = calls.call(self._function, *arguments, name=name)
-        self.prepare(found)
+        state = calls.call(self._function, *arguments, name=name)
+        self.prepare(state)
         if activation is not operators.tanh:
-            made = [one for one in _nodes(found) if one.origin.name.startswith(f"{name}.")]
-            of_tanh = [one for one in made if one.operation.name == "Tanh"]
-            new = {one: to_node(activation(Function(calls.inputs_of(one)[0]))) for one in of_tanh}
-            for one in made:
-                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
-        return found
+            made = [node for node in _nodes(state) if node.origin.name.startswith(f"{name}.")]
+            of_tanh = [node for node in made if node.operation.name == "Tanh"]
+            new = {node: to_node(activation(Function(calls.inputs_of(node)[0]))) for node in of_tanh}
+            for node in made:
+                node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
+        return state
 
 
 BIAS = ("fixedValue", 0.0)
-"""How a bias starts if nothing else is said."""
+"""Default start of a bias."""
 
 
 def LSTM(
@@ -996,27 +1005,27 @@ def LSTM(
     )
 
     def step(h: Any, c: Any, x: Any) -> Function:
-        found = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)), activation=activate)
-        for node in _nodes(found) if bias else ():
+        value = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)), activation=activate)
+        for node in _nodes(value) if bias else ():
             start = node.start
             if node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
                 start.value = bias
-        return Function((calls.member(found, "h"), calls.member(found, "c")))
+        return Function((calls.member(value, "h"), calls.member(value, "c")))
 
     return Cell(step, 2, name)
 
 
-def _stabilized(layer: str, given: Any) -> bool:
+def _stabilized(layer: str, value: Any) -> bool:
     name = "enable_self_stabilization"
-    return check_flag(name, chosen(layer, name, given, False))
+    return check_flag(name, chosen(layer, name, value, False))
 
 
-def _state_stabilizer(layer: str, given: Any, shape: Shape, cell_shape: Any) -> Layer:
-    """What is done to the state before a step of one state."""
+def _state_stabilizer(layer: str, value: Any, shape: Shape, cell_shape: Any) -> Layer:
+    """Return the layer that stabilises the state before a step of one state."""
     if cell_shape is not None and _single(cell_shape) != _single(shape):
         hint = f"Dense after the {layer} makes another shape of its state"
         raise UserError("NotSupported", f"{layer} has no cell of another shape than its state", hint=hint)
-    return Stabilizer(enable_self_stabilization=_stabilized(layer, given))
+    return Stabilizer(enable_self_stabilization=_stabilized(layer, value))
 
 
 def GRU(
@@ -1041,8 +1050,8 @@ def GRU(
 
     def step(h: Any, x: Any) -> Function:
         made = named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
-        own = {one.origin.name.rpartition(".")[2]: one for one in _nodes(made.root) if one.start is not None}
-        mark_written(made.root, (own[one] for one in ("b", "W", "H", "H1")))  # CNTK computes the gates first
+        by_name = {node.origin.name.rpartition(".")[2]: node for node in _nodes(made.root) if node.start is not None}
+        mark_written(made.root, (by_name[letter] for letter in ("b", "W", "H", "H1")))  # CNTK computes the gates first
         return made
 
     return Cell(step, 1, name)
@@ -1078,10 +1087,10 @@ RNNUnit = RNNStep
 
 
 def _single(shape: Shape) -> int:
-    found = dims(shape)
-    if len(found) != 1:
-        raise UserError("BadShape", f"the state of a step has one axis, {shape} has {len(found)}")
-    return found[0]
+    size = dims(shape)
+    if len(size) != 1:
+        raise UserError("BadShape", f"the state of a step has one axis, {shape} has {len(size)}")
+    return size[0]
 
 
 @makes_blocks
@@ -1104,14 +1113,14 @@ def Recurrence(
     """
     states = _states_of(step_function)
     backwards = check_flag("go_backwards", chosen("Recurrence", "go_backwards", go_backwards, False))
-    given = chosen("Recurrence", "initial_state", initial_state, 0.0)
-    several: Sequence[Any] = given if isinstance(given, list | tuple) else [given] * states
-    starts = [to_operand(0.0 if one is None else _initial(one)) for one in several]
+    initial = chosen("Recurrence", "initial_state", initial_state, 0.0)
+    several: Sequence[Any] = initial if isinstance(initial, list | tuple) else [initial] * states
+    starts = [to_operand(0.0 if start is None else _initial(start)) for start in several]
     if len(starts) != states:
         raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
     names = STATES[:states]
-    data = [one if isinstance(one, NodeValue) and Function(one).arguments else None for one in starts]
-    starts = [one if other is None else 0.0 for one, other in zip(starts, data, strict=True)]
+    data = [start if isinstance(start, NodeValue) and Function(start).arguments else None for start in starts]
+    starts = [start if array is None else 0.0 for start, array in zip(starts, data, strict=True)]
     is_start = operators.is_last if backwards else operators.is_first
 
     def started(value: NodeValue, start: NodeValue | None, x: Function) -> Function:
@@ -1121,34 +1130,34 @@ def Recurrence(
         everywhere = operators.broadcast_as(Function(start), x, "initial_state")
         return operators.element_select(is_start(x), everywhere, Function(value))
 
-    def step(x: Any, before: Sequence[NodeValue]) -> Sequence[NodeValue]:
-        states_before = [started(one, start, Function(x)) for one, start in zip(before, data, strict=True)]
+    def step(x: Any, earlier: Sequence[NodeValue]) -> Sequence[NodeValue]:
+        states_before = [started(node, start, Function(x)) for node, start in zip(earlier, data, strict=True)]
         after = step_function(*states_before, Function(x))
-        for one in after if isinstance(after, tuple) else (after,):
-            if not isinstance(one, Function):
-                message = f"a step of a recurrence gives functions, not {one!r}"
+        for state in after if isinstance(after, tuple) else (after,):
+            if not isinstance(state, Function):
+                message = f"a step of a recurrence gives functions, not {state!r}"
                 raise UserError("NoFunction", message, hint="return the state, or the states (h, c)")
-        found = after if isinstance(after, tuple) else after.outputs if len(after.roots) == states else (after,)
-        if len(found) != states:
-            raise UserError("WrongArguments", f"the step gave {len(found)} states, it takes {states}")
-        return [to_node(one) for one in found]
+        results = after if isinstance(after, tuple) else after.outputs if len(after.roots) == states else (after,)
+        if len(results) != states:
+            raise UserError("WrongArguments", f"the step gave {len(results)} states, it takes {states}")
+        return [to_node(state) for state in results]
 
     def apply(x: Any) -> Function:
         body, mark = calls.step_function(step, names), calls.marked(name or "Recurrence")
         made = calls.call(f"_Recurrence{states}", body, -1.0 if backwards else 1.0, *starts, name=mark)
         state = calls.call(made, to_operand(x), name=mark)
-        nodes = [calls.member(state, one) for one in names]
-        for one in nodes:  # delay nodes get their inputs
-            calls.inputs_of(one)
+        nodes = [calls.member(state, letter) for letter in names]
+        for node in nodes:  # evaluates the inputs of delay nodes
+            calls.inputs_of(node)
         return Function(nodes if return_full_state else nodes[0])
 
     return Layer(apply, name)
 
 
-def _initial(given: Any) -> Any:
-    if isinstance(given, Function | NodeValue):
-        return given
-    array = as_array("an initial state", given, np.float64)
+def _initial(value: Any) -> Any:
+    if isinstance(value, Function | NodeValue):
+        return value
+    array = as_array("an initial state", value, np.float64)
     return array if array.ndim else float(array)
 
 
@@ -1158,9 +1167,9 @@ def RecurrenceFrom(
 ) -> Layer:
     """A `Recurrence` whose states before the first step are arguments: `layer(h, c, x)` for an LSTM."""
 
-    def apply(*given: Any) -> Function:
-        recurrence = Recurrence(step_function, go_backwards, list(given[:-1]), return_full_state, name)
-        return recurrence(given[-1])
+    def apply(*arguments: Any) -> Function:
+        recurrence = Recurrence(step_function, go_backwards, list(arguments[:-1]), return_full_state, name)
+        return recurrence(arguments[-1])
 
     return Layer(apply)
 
@@ -1179,7 +1188,7 @@ def Fold(
     recurrence = Recurrence(folder_function, backwards, initial_state, return_full_state)
 
     def apply(x: Any) -> Function:
-        return Function(end(one).root for one in recurrence(x).outputs)
+        return Function(end(output).root for output in recurrence(x).outputs)
 
     return Layer(apply, name)
 
@@ -1219,7 +1228,7 @@ def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAUL
     backwards = check_flag("go_backwards", chosen("PastValueWindow", "go_backwards", go_backwards, False))
     end = operators.first if backwards else operators.last
 
-    def at(x: Function, steps: int) -> Function:
+    def shifted_by(x: Function, steps: int) -> Function:
         if steps == 0:
             return operators.alias(x)
         return operators.future_value(x, None, steps) if backwards else operators.past_value(x, None, steps)
@@ -1228,15 +1237,15 @@ def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAUL
         x = as_node(x)
         there = operators.zeros_like(operators.is_first(x)) + 1.0
         value, valid = (
-            end(operators.splice([along(at(one, steps)) for steps in range(window_size)], axis=axis))
-            for one, along in ((x, _window), (operators.reshape(there, (1,) * -axis), operators.alias))
+            end(operators.splice([along(shifted_by(values, steps)) for steps in range(window_size)], axis=axis))
+            for values, along in ((x, _window), (operators.reshape(there, (1,) * -axis), operators.alias))
         )
         value.root.name = name or value.root.name
         return Function((value.root, valid.root))
 
     @needs_shapes
-    def _window(one: Function) -> Function:
-        return operators.reshape(one, (*(1,) * (-axis - len(one.shape)), *one.shape))
+    def _window(value: Function) -> Function:
+        return operators.reshape(value, (*(1,) * (-axis - len(value.shape)), *value.shape))
 
     return Layer(apply)
 
@@ -1253,7 +1262,10 @@ def _states_of(step: Any) -> int:
     count = -1
     if callable(step) and not isinstance(step, Function):
         parameters = inspect.signature(step.function if isinstance(step, Layer) else step).parameters.values()
-        count += sum(one.kind <= one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters)
+        count += sum(
+            parameter.kind <= parameter.POSITIONAL_OR_KEYWORD and parameter.default is parameter.empty
+            for parameter in parameters
+        )
     if count < 0:
         raise UserError("NoFunction", f"{step!r} is not a step of a recurrence", hint=_STEPS)
     if not 1 <= count <= len(STATES):

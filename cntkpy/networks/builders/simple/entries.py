@@ -1,4 +1,4 @@
-"""What configurations call SimpleNetworkBuilder."""
+"""The entry of SimpleNetworkBuilder."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class SimpleNetworkBuilder(Declared):
             raise self.located(error) from None
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """What the kind of network has no use for: a feed-forward network has no recurrent layers."""
+        """Yield the parameters that have no effect on this kind of network, each with the reason."""
         kind = self.kind()
         for name in _IDLE.get(kind, ()):
             if self.given(name) is not None:
@@ -225,15 +225,15 @@ def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
 def find_criterion(key: str, word: str) -> tuple[str, str]:
     """Operation and node name of a criterion. `key` is the parameter: `trainingCriterion` or `evalCriterion`."""
     table = TRAINING_CRITERIA if key == "trainingCriterion" else EVALUATION_CRITERIA
-    found = table.get(word.lower())
+    criterion = table.get(word.lower())
     if word.lower() == "sequencewithsoftmax":
         raise UserError(
             "NotSupported", f"{key} {word} is not supported: it needs lattices", hint="use crossEntropyWithSoftmax"
         )
-    if found is None:
+    if criterion is None:
         words = CRITERION_WORDS[key]
         meant = nearest(word, table, 0.8)
-        known = next((one for one in words if meant and table[one.lower()] == table[meant]), None)
+        known = next((word for word in words if meant and table[word.lower()] == table[meant]), None)
         hint = suggestion(word, words) or (f"did you mean '{known}'?" if known else "use one of " + ", ".join(words))
         raise UserError("BadChoice", f"unknown {key} '{word}'", hint=hint)
-    return found
+    return criterion

@@ -1,4 +1,4 @@
-"""What the kinds of SimpleNetworkBuilder are made of (docs/specification/networks.md D)."""
+"""Shared parts of the kinds of SimpleNetworkBuilder (docs/specification/networks.md D)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Settings:
     classes: int = -1
     aux_dim: int = 20
     values: bool = True
-    """Whether parameters get their start values; names and shapes need none."""
+    """True if parameters get their start values; names and shapes need none."""
 
 
 class Builder:

@@ -23,7 +23,7 @@ class _Recurrent(Builder):
         self._recurrent = list(settings.recurrent_layer)
 
     def is_recurrent(self, index: int) -> bool:
-        """Whether the next entry of `recurrentLayer` is this index; if so it is used up."""
+        """Consume the next entry of `recurrentLayer` if it is this index; return whether it was."""
         if self._recurrent and self._recurrent[0] == index:
             self._recurrent.pop(0)
             return True
@@ -33,9 +33,9 @@ class _Recurrent(Builder):
         """An Elman or a plain hidden layer."""
         weights = self.weights(f"U{i}", self.sizes[i + 1], self.sizes[i])
         if recurrent:
-            own = self.weights(f"W{i}", self.sizes[i + 1], self.sizes[i + 1])
+            feedback_weights = self.weights(f"W{i}", self.sizes[i + 1], self.sizes[i + 1])
             past = self.past(weights)  # the real input is attached below
-            feedback = self.times(None, own, past)
+            feedback = self.times(None, feedback_weights, past)
             total = self.plus(None, self.times(None, weights, x), feedback)
             out = self.nonlinearity(0, total)
             past.inputs = [out]
@@ -246,9 +246,9 @@ def log_bilinear(settings: Settings, precision: str = "float", seeds: SeedCounte
         dim = sizes[i + 1]
         product = build.times(None, weights, x)
         if build.is_recurrent(i + 1):
-            own = build.weights(f"R{i + 1}", dim, dim)
+            recurrent = build.weights(f"R{i + 1}", dim, dim)
             past = build.past(product)
-            x = build.plus(None, build.times(None, own, past), product)
+            x = build.plus(None, build.times(None, recurrent, past), product)
             past.inputs = [x]
         else:
             x = product

@@ -9,11 +9,11 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks import nodes
-from cntkpy.networks.files.cntk_binary.records import WITHOUT, NotSupported, Record, Records
-from cntkpy.networks.files.cntk_binary.rules import DELAYS, rule
-from cntkpy.networks.files.cntk_binary.target import Builder, Refusal, Refused, Target
+from cntkpy.networks.files.cntk_binary.operations import DELAYS, rule
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.network import Network, Node, NodeTable, ValidatedNetwork
+from cntkpy.networks.nodes.file_support.records import WITHOUT, NotSupported, Record, Records
+from cntkpy.networks.nodes.file_support.target import Builder, Refusal, Refused, Target
 
 _LISTED = 5
 

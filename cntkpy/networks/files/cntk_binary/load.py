@@ -14,11 +14,11 @@ from cntkpy.cntk_config.base.files import read_input
 from cntkpy.cntk_config.base.names import public_name
 from cntkpy.networks.files.cntk_binary.build import build
 from cntkpy.networks.files.cntk_binary.recognise import HEAD, V1, V2, recognise
-from cntkpy.networks.files.cntk_binary.records import BadFile, NotSupported, Records
 from cntkpy.networks.files.cntk_binary.v1 import parse_v1
 from cntkpy.networks.files.cntk_binary.v2 import parse_v2
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.graph.precision import known_precision
+from cntkpy.networks.nodes.file_support.records import BadFile, NotSupported, Records
 
 T = TypeVar("T")
 MODEL_LIMIT = 1 << 36

@@ -10,9 +10,10 @@ import difflib
 
 import numpy as np
 
-from cntkpy.networks.files.cntk_binary.primitives import Reader
-from cntkpy.networks.files.cntk_binary.records import HALF_NOTE, BadFile, NotSupported, Record, Records
-from cntkpy.networks.files.cntk_binary.v1_bodies import ALIASES, BODIES, EMPTY, PRECISIONS, SHAPE, VALUE, Body
+from cntkpy.networks.files.cntk_binary.operations import ALIASES, BODIES
+from cntkpy.networks.nodes.file_support.bodies import PRECISIONS, SHAPE, VALUE, Body
+from cntkpy.networks.nodes.file_support.primitives import Reader
+from cntkpy.networks.nodes.file_support.records import HALF_NOTE, BadFile, NotSupported, Record, Records
 
 MAGIC = b"B\0C\0N\0\0\0"
 """Magic bytes of such a file: the mark `BCN`."""
@@ -86,13 +87,13 @@ def _node(r: Reader, version: int, size: int | None) -> tuple[Record, int]:
         size = PRECISIONS[precision]
     written, name = r.text(), r.text()
     operation = ALIASES.get(written, written)
-    if operation not in BODIES and operation not in EMPTY:
-        near = difflib.get_close_matches(written[:80], [*BODIES, *EMPTY, *ALIASES], 1)
+    if operation not in BODIES:
+        near = difflib.get_close_matches(written[:80], [*BODIES, *ALIASES], 1)
         raise NotSupported(
             f"the operation {written[:80]} of the node '{name[:80]}' (byte {position}) is not known",
             f"the nearest known one is {near[0]}" if near else "",
         )
-    attributes = BODIES[operation](Body(r, version, size, written, name)) if operation in BODIES else {}
+    attributes = BODIES[operation](Body(r, version, size, written, name))
     shape, value = attributes.pop(SHAPE, None), attributes.pop(VALUE, None)
     return Record(name, operation, (), attributes, shape, value, position), size
 

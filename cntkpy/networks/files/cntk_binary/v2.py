@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from cntkpy.networks.files.cntk_binary.dictionary import (
+from cntkpy.networks.files.cntk_binary.operations import NUMBERS
+from cntkpy.networks.files.cntk_binary.v2_names import Named, assign_names
+from cntkpy.networks.graph.shapes import Shape
+from cntkpy.networks.nodes.file_support.dictionary import (
     FREE,
     INFERRED,
     UNKNOWN,
@@ -21,7 +24,7 @@ from cntkpy.networks.files.cntk_binary.dictionary import (
     Table,
     parse_dictionary,
 )
-from cntkpy.networks.files.cntk_binary.records import (
+from cntkpy.networks.nodes.file_support.records import (
     BATCH_AXIS,
     HALF_NOTE,
     WITHOUT,
@@ -30,18 +33,7 @@ from cntkpy.networks.files.cntk_binary.records import (
     Record,
     Records,
 )
-from cntkpy.networks.files.cntk_binary.v2_names import Named, assign_names
-from cntkpy.networks.files.cntk_binary.v2_operations import (
-    BLOCK,
-    CAST,
-    COMBINE,
-    NO_OP,
-    OPERATIONS,
-    PASS,
-    Operation,
-    is_batch,
-)
-from cntkpy.networks.graph.shapes import Shape
+from cntkpy.networks.nodes.file_support.tables import BLOCK, CAST, COMBINE, NO_OP, PASS, Operation, is_batch
 
 NEWEST = 3
 DEEPEST_BLOCK = 64
@@ -181,7 +173,7 @@ def _function(table: Table) -> Function:
         user = Operation(f"user-defined function {table.get('op_name', str, '')}".strip())
         return Function(uid, name, user, -1, Table({}, table.at), inputs, table.at)
     number = table.need("op", int, reason)
-    operation = OPERATIONS.get(number) or Operation(f"operation {number}, made by a newer program")
+    operation = NUMBERS.get(number) or Operation(f"operation {number}, made by a newer program")
     function = Function(
         uid, name, operation, number, table.get("attributes", Table, Table({}, table.at)), inputs, table.at
     )

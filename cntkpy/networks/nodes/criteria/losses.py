@@ -12,7 +12,7 @@ from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.criteria.classes import words_in_classes
 from cntkpy.networks.nodes.declare import NodeKind, Signature, TimeRule, inputs
-from cntkpy.networks.nodes.elementwise import clipped_log
+from cntkpy.networks.nodes.elementwise.kinds import clipped_log
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node

@@ -38,7 +38,7 @@ from cntkpy.networks.nodes.images.geometry import (
     windows,
 )
 from cntkpy.networks.nodes.images.sliding import band_of, convolve
-from cntkpy.networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
+from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node

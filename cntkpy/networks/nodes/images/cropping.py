@@ -15,7 +15,7 @@ from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm
 from cntkpy.networks.nodes.images.convolution import geometry_of as convolution_geometry
 from cntkpy.networks.nodes.images.pooling import geometry_of as pooling_geometry
-from cntkpy.networks.nodes.inputs import is_chw
+from cntkpy.networks.nodes.inputs.kinds import is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node

@@ -34,7 +34,7 @@ from cntkpy.networks.nodes.images.geometry import (
     transposed,
     windows,
 )
-from cntkpy.networks.nodes.inputs import IMAGE_LAYOUTS, is_chw
+from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.networks.onnx.reading.building import Use
-from cntkpy.networks.onnx.reading.values import (
+from cntkpy.networks.nodes.onnx_support.building import Use
+from cntkpy.networks.nodes.onnx_support.values import (
     MOST_SIZES,
     VARYING,
     Array,
@@ -23,6 +23,7 @@ from cntkpy.networks.onnx.reading.values import (
     Value,
     varying,
 )
+from cntkpy.networks.nodes.shape.onnx_axes import part_sizes
 
 Rule = Callable[[Use], "list[Value]"]
 
@@ -217,19 +218,6 @@ def _parts(use: Use) -> list[Value]:
     return [Array(one) for one in np.split(array, places, axis)]
 
 
-def part_sizes(use: Use, total: int, count: int) -> list[int]:
-    """The sizes of the parts of an axis that Split makes.
-
-    Raises:
-        Unusable: they are not as many elements as there are.
-    """
-    each = -(-total // count)
-    sizes = use.integers("split", 1) or [min(each, total - each * index) for index in range(count)]
-    if len(sizes) != count or sum(sizes) != total or min(sizes) < 1:
-        raise Unusable(f"parts of {sizes} elements of an axis of {total}")
-    return sizes
-
-
 def _one_hot(use: Use) -> list[Value]:
     index, depth, values = use.array(0).value, int(use.array(1).value.reshape(-1)[0]), use.array(2).value
     axis = use.axis(use.integer("axis", -1), index.ndim + 1)
@@ -417,6 +405,7 @@ def _sum(*arrays: np.ndarray) -> np.ndarray:
 
 ROUNDED = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.round, "Abs": np.abs}
 
+
 NUMPY: dict[str, Callable[..., Any]] = {
     "Mod": _remainder,
     "Neg": operator.neg,
@@ -451,6 +440,16 @@ def _chosen(use: Use) -> list[Value]:
     if varying(arrays[0]):
         raise Unusable("it computes with the size of an axis of the minibatch")
     return [Array(np.where(*arrays))]
+
+
+OF_SIZES = ("Shape", "Size")
+
+
+def is_known(use: Use) -> bool:
+    """Whether the result of an operator is known: its operands are, and it has no graph that may take others."""
+    if use.operator.bodies:
+        return False
+    return use.operator.kind in OF_SIZES or not any(isinstance(one, (Data, Longer, Scores, Step)) for one in use.inputs)
 
 
 RULES: dict[str, Rule] = {
@@ -497,12 +496,3 @@ RULES: dict[str, Rule] = {
     "Dropout": _identity,
 }
 """By operator: what is computed of known values. `Shape` and `Size` need no more than the sizes of data."""
-
-OF_SIZES = ("Shape", "Size")
-
-
-def is_known(use: Use) -> bool:
-    """Whether the result of an operator is known: its operands are, and it has no graph that may take others."""
-    if use.operator.bodies:
-        return False
-    return use.operator.kind in OF_SIZES or not any(isinstance(one, (Data, Longer, Scores, Step)) for one in use.inputs)

@@ -8,11 +8,13 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.onnx.reading import attention, constants, joined, loops
-from cntkpy.networks.onnx.reading.building import Building, Use
-from cntkpy.networks.onnx.reading.elementwise import Rule
-from cntkpy.networks.onnx.reading.parse import DEFAULT_DOMAINS, Model, Operator, Unreadable
-from cntkpy.networks.onnx.reading.values import Array, Data, Joined, Longer, Scores, Step, Unusable, Value
+from cntkpy.networks.nodes.attention import onnx_scores
+from cntkpy.networks.nodes.onnx_support import joined
+from cntkpy.networks.nodes.onnx_support.building import Building, Rule, Use
+from cntkpy.networks.nodes.onnx_support.model import DEFAULT_DOMAINS, Model, Operator, Unreadable
+from cntkpy.networks.nodes.onnx_support.values import Array, Data, Joined, Longer, Scores, Step, Unusable, Value
+from cntkpy.networks.nodes.recurrence import onnx_loops
+from cntkpy.networks.onnx.reading import constants
 
 DAMAGE = (
     ArithmeticError,
@@ -117,9 +119,9 @@ class Graph:
         use = Use(operator, inputs, self.building, self)
         rules = constants.RULES if constants.is_known(use) else self._rules
         if rules is self._rules and any(isinstance(one, Scores) for one in use.inputs):
-            rules = attention.RULES if operator.key in attention.RULES else {operator.key: attention.refuse}
+            rules = onnx_scores.RULES if operator.key in onnx_scores.RULES else {operator.key: onnx_scores.refuse}
         elif rules is self._rules and any(isinstance(one, Step) for one in use.inputs):
-            rules = loops.OF_STEPS if operator.key in loops.OF_STEPS else {operator.key: loops.refuse}
+            rules = onnx_loops.OF_STEPS if operator.key in onnx_loops.OF_STEPS else {operator.key: onnx_loops.refuse}
         if operator.key not in rules:
             why = "it has no data among its inputs" if constants.is_known(use) else "it is supported for constants only"
             raise Unusable(why)

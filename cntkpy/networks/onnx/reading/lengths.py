@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cntkpy.networks.onnx.reading.parse import Model, Operator
-from cntkpy.networks.onnx.reading.recurrent import LENGTHS, UNITS
+from cntkpy.networks.nodes.onnx_support.model import Model, Operator
+from cntkpy.networks.nodes.recurrence.onnx_units import LENGTHS, UNITS
 
 PASSED_ON = ("Cast", "Identity")
 

@@ -14,40 +14,18 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
-from cntkpy.networks.nodes import create
-from cntkpy.networks.onnx.reading import (
-    axes,
-    classical,
-    elementwise,
-    images,
-    loops,
-    matrices,
-    quantised,
-    recurrent,
-    reductions,
-    resizing,
-)
-from cntkpy.networks.onnx.reading.building import Building
-from cntkpy.networks.onnx.reading.elementwise import Rule
+from cntkpy.networks.nodes import create, tables
+from cntkpy.networks.nodes.onnx_support.building import Building, Rule
+from cntkpy.networks.nodes.onnx_support.model import Input, Model, Operator
+from cntkpy.networks.nodes.onnx_support.values import Data, Unusable
+from cntkpy.networks.nodes.recurrence.onnx_units import UNITS
 from cntkpy.networks.onnx.reading.graph import Graph
 from cntkpy.networks.onnx.reading.lengths import without_lengths
-from cntkpy.networks.onnx.reading.parse import Input, Model, Operator, read_model
-from cntkpy.networks.onnx.reading.values import Data, Unusable
+from cntkpy.networks.onnx.reading.parse import read_model
 
 log = logging.getLogger("cntkpy.networks")
 
-RULES: dict[str, Rule] = {
-    **elementwise.RULES,
-    **matrices.RULES,
-    **axes.RULES,
-    **images.RULES,
-    **recurrent.RULES,
-    **reductions.RULES,
-    **resizing.RULES,
-    **loops.RULES,
-    **quantised.RULES,
-    **classical.RULES,
-}
+RULES: dict[str, Rule] = tables("onnx_reading")
 """By operator: makes nodes of it, where it depends on the inputs."""
 
 TIME = re.compile(r"seq|time|step|len|frame", re.IGNORECASE)
@@ -87,7 +65,7 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
     problems: list[UserError] = []
     kinds = {one.kind for one in model.operators}
     ways = [Way()]
-    if kinds & {*recurrent.UNITS, "Scan", "Loop"}:
+    if kinds & {*UNITS, "Scan", "Loop"}:
         ways.append(Way(steps=True))
     if "Loop" in kinds:
         ways.append(Way(unrolled=True))

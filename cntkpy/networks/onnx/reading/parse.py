@@ -4,125 +4,46 @@ from __future__ import annotations
 
 import math
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import file_or_url, open_input, read_input
 from cntkpy.cntk_config.base.names import Url
+from cntkpy.networks.nodes.onnx_support.model import DEFAULT_DOMAINS, Input, Model, Operator, Unreadable
 from cntkpy.networks.onnx.package import onnx
 
 MOST_BYTES = 1 << 31
 """Of a model file: protocol buffers hold less."""
 
+
 MOST_OUTSIDE = 1 << 36
 """Of a file with initialisers beside the model."""
+
 
 OLDEST, NEWEST = 7, 27
 """Versions of operators that are read."""
 
+
 DEEPEST = 8
 """Graphs inside of graphs."""
 
-DEFAULT_DOMAINS = ("", "ai.onnx")
+
 REAL = ("float32", "float64", "float16")
+
+
 INTEGER = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+
+
 KINDS = (*REAL, *INTEGER, "bool")
 """Types of elements that are read."""
 
+
 MOST_SHARED = 4
 """How many times the bytes of a file beside the model may be read for different initialisers."""
-
-
-class Unreadable(NamedTuple):
-    """An initialiser or attribute whose type is not supported; an operator that takes it is refused.
-
-    Attributes:
-        why: what its elements are.
-    """
-
-    why: str
-
-
-@dataclass(frozen=True)
-class Input:
-    """An input of a graph.
-
-    Attributes:
-        name: of the value.
-        sizes: a number, or a word where it varies; None: nothing is said about them.
-        dtype: of its elements.
-    """
-
-    name: str
-    sizes: tuple[int | str, ...] | None
-    dtype: np.dtype[Any]
-
-    @property
-    def integer(self) -> bool:
-        """Whether its elements are integers."""
-        return self.dtype.kind in "iu"
-
-
-@dataclass
-class Operator:
-    """One operator.
-
-    Attributes:
-        kind: its name.
-        domain: of the name; empty for those of ONNX.
-        name: its own, for messages.
-        inputs, outputs: names of values.
-        attributes: numbers, texts, lists, arrays and graphs.
-    """
-
-    kind: str
-    domain: str
-    name: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    @property
-    def key(self) -> str:
-        """Its name, after that of its domain if it is none of ONNX itself."""
-        return self.kind if self.domain in DEFAULT_DOMAINS else f"{self.domain}.{self.kind}"
-
-    def shown(self) -> str:
-        """The operator in a message."""
-        return f"{self.key} '{self.name or next((one for one in self.outputs if one), '')}'"
-
-    @property
-    def bodies(self) -> list[Model]:
-        """The graphs inside of it."""
-        return [one for one in self.attributes.values() if isinstance(one, Model)]
-
-
-@dataclass
-class Model:
-    """A graph with its initialisers.
-
-    Attributes:
-        inputs: those without an initialiser.
-        outputs: names of values.
-        operators: each after those whose results it takes.
-        initialisers: by name.
-        opset: the version of the operators of ONNX; 0: the file has none of them.
-        metadata: texts by name.
-        size: bytes of the file and of the initialisers beside it.
-    """
-
-    inputs: list[Input]
-    outputs: list[str]
-    operators: list[Operator]
-    initialisers: dict[str, np.ndarray | Unreadable]
-    opset: int = 0
-    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
-    size: int = 0
 
 
 def read_model(path: str | Path) -> Model:

@@ -20,7 +20,7 @@ from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.pack import make_csr
-from cntkpy.readers.pipeline.read_ahead import GroupedProducer
+from cntkpy.readers.pipeline.prefetch import Prefetch, Unbatch
 from cntkpy.readers.streams import StreamInformation
 
 from . import codes as k
@@ -64,9 +64,9 @@ class Groups:
         return len(self.starts) - 1
 
 
-MAX_GROUP, GROUP_GROWTH = 256, 4
+MAX_GROUP_MINIBATCHES, GROUP_GROWTH_FACTOR = 256, 4
 """Minibatches made at once. The first is made alone, so that the start is fast; then four times as many a time."""
-MAX_DENSE_BYTES, MAX_CELLS = 1 << 21, 1 << 16
+MAX_GROUP_DENSE_BYTES, MAX_GROUP_SAMPLES = 1 << 21, 1 << 16
 """Bytes of dense data, and cells, after which none is added."""
 
 
@@ -162,7 +162,10 @@ class SentenceSource:
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._made: GroupedProducer[_Made] = GroupedProducer(self._produce, _is_end, _nbytes, prefetch)
+        self._unbatch: Unbatch[_Made] = Unbatch(self._produce)
+        self._made: Prefetch[_Made] = Prefetch(
+            self._unbatch.__next__, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
+        )
         self._most = 1  # minibatches made at once
         self.corpus.block()  # an empty corpus is an error now
 
@@ -193,6 +196,7 @@ class SentenceSource:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
+        self._unbatch.clear()
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
@@ -225,13 +229,13 @@ class SentenceSource:
 
     def leave_reading_ahead(self) -> None:
         """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
-        self._made.ahead = False
+        self._made.threads = 0
 
     def next(self) -> Minibatch | None:
         """The next minibatch, None at the end of the epoch."""
         if self._made.interrupted:
             self.restore(self.state())
-        minibatch, run, number = self._made.next()
+        minibatch, run, number = next(self._made)
         self._delivered = run, number
         return minibatch
 
@@ -249,7 +253,7 @@ class SentenceSource:
         ends_sweep = after.group == len(self._groups) and self._next_block() is None
         ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
         self._position = after
-        self._most = min(GROUP_GROWTH * self._most, MAX_GROUP)
+        self._most = min(GROUP_GROWTH_FACTOR * self._most, MAX_GROUP_MINIBATCHES)
         return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
@@ -257,7 +261,7 @@ class SentenceSource:
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
         table = self._format.plan(
-            block, groups, position, self._most, min(MAX_CELLS, MAX_DENSE_BYTES // max(bytes_of_cell, 1))
+            block, groups, position, self._most, min(MAX_GROUP_SAMPLES, MAX_GROUP_DENSE_BYTES // max(bytes_of_cell, 1))
         )
         counted = position.counted + np.cumsum(self._format.counts(table))
         if position.epoch_size is not None:

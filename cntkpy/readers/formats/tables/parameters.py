@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cntkpy.cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     PATH,
-    SIZE,
     TEXT,
     Declared,
     Parameter,
@@ -44,11 +44,10 @@ class TableStreamParameters(Declared):
 
     dim = Parameter(
         "dim",
-        SIZE,
+        COUNT,
         default=None,
         own=True,
         help="Values per dense sample; classes of a sparse one are below it. Required but for pictures.",
-        maximum=2**31 - 1,
     )
     format = Parameter(
         "format",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.declare import (
     BOOLEAN,
+    COUNT,
     PATH,
     SIZE,
     TEXT,
@@ -45,11 +46,10 @@ class TarStreamParameters(Declared):
     )
     dim = Parameter(
         "dim",
-        SIZE,
+        COUNT,
         default=None,
         own=True,
         help="Values per dense sample; classes of a sparse one are below it.",
-        maximum=2**31 - 1,
     )
     format = Parameter(
         "format", choice("dense", "sparse", ignore_case=True), default="dense", help="sparse: numbers of classes."

@@ -43,7 +43,7 @@ def whole_lines(file: io.RawIOBase, size: int, block: int, *, ahead: bool) -> Ge
     blocks: Iterator[tuple[np.ndarray, int]] = map(fill, cycle(buffers))
     with ExitStack() as stack:
         if ahead:
-            blocks = prefetch = Prefetch(cycle(buffers).__next__, fill, 1)
+            blocks = prefetch = Prefetch(fill, cycle(buffers).__next__)
             stack.callback(prefetch.close)
         for buffer, count in blocks:
             begin, end = margin - _size(line), margin + count

@@ -377,7 +377,7 @@ def test_few_pictures_are_read_ahead(album, monkeypatch):
     reader = album.reader(
         album.section(str(album.folder / "map.txt"), "Transpose"), multiThreadedDeserialization="true"
     )
-    monkeypatch.setattr("cntkpy.readers.pipeline.read_ahead.GROUP_ITEMS", 1)
+    monkeypatch.setattr("cntkpy.readers.pipeline.prefetch.GROUP_VALUES", 1)
     reader.start_minibatch_loop(40, 0)
     for given in range(1, 5):
         assert reader.get_minibatch().num_samples == 40

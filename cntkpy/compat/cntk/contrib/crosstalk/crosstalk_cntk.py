@@ -59,11 +59,11 @@ class CNTKCrosstalk(Crosstalk):
         return PARAMETER if getattr(var, "is_parameter", False) or getattr(var, "is_constant", False) else VALUE
 
     def _evaluated(self, var: Any) -> Any:
-        missing = [one for one in var.arguments if one not in self._data]
+        missing = [argument for argument in var.arguments if argument not in self._data]
         if missing:
             message = f"crosstalk: there are no data for the input {missing[0]!r}"
             raise UserError("MissingStream", message, hint="set_data({x: array})")
-        return var.eval({one: self._data[one] for one in var.arguments})
+        return var.eval({argument: self._data[argument] for argument in var.arguments})
 
 
 def _set_parameter(var: Any, value: Any, attr: Any) -> None:
@@ -77,9 +77,9 @@ def _give(parameter: Any, array: Any) -> None:
     Raises:
         UserError: it has another one.
     """
-    own = parameter.shape
-    if -1 not in own and own != array.shape:
-        raise UserError("BadShape", f"crosstalk: a value of shape {array.shape} for {parameter!r} of shape {own}")
+    target = parameter.shape
+    if -1 not in target and target != array.shape:
+        raise UserError("BadShape", f"crosstalk: a value of shape {array.shape} for {parameter!r} of shape {target}")
     parameter.value = array
 
 
@@ -109,14 +109,14 @@ def _layers(var: Any, attr: RnnAttr) -> list[Any]:
 
 
 def _recurrence(var: Any, attr: RnnAttr) -> Any:
-    parts = [tuple(np.asarray(getattr(one, name).value) for name in "WHb") for one in _layers(var, attr)]
+    parts = [tuple(np.asarray(getattr(layer, name).value) for name in "WHb") for layer in _layers(var, attr)]
     return rnn_args(parts, attr)  # pyright: ignore[reportArgumentType]
 
 
 def _set_recurrence(var: Any, value: Any, attr: RnnAttr) -> None:
-    for one, parts in zip(_layers(var, attr), directions_of(value, attr), strict=True):
+    for layer, parts in zip(_layers(var, attr), directions_of(value, attr), strict=True):
         for name, array in zip("WHb", parts, strict=True):
-            _give(getattr(one, name), array)
+            _give(getattr(layer, name), array)
 
 
 instance = CNTKCrosstalk()

@@ -87,15 +87,15 @@ class Crosstalk:
             raise UserError("WrongArguments", f"crosstalk: {shorten(repr(name))} cannot be the name of a file")
         if name in self.vars:
             raise UserError("DuplicateName", f"crosstalk: '{name}' is watched already", hint="reset() forgets it")
-        found = var_type if var_type is not None else self.type_of(var) if attr is None else type(attr)
-        if found not in self._funcs:
-            known = ", ".join(getattr(one, "__name__", str(one)) for one in self._funcs)
-            message = f"crosstalk: '{name}' has a type that is not registered: {shorten(repr(found))}"
+        kind = var_type if var_type is not None else self.type_of(var) if attr is None else type(attr)
+        if kind not in self._funcs:
+            known = ", ".join(getattr(function, "__name__", str(function)) for function in self._funcs)
+            message = f"crosstalk: '{name}' has a type that is not registered: {shorten(repr(kind))}"
             raise UserError("WrongArguments", message, hint=f"there are {known}; register_funcs adds others")
-        self.vars[name] = VarInfo(var, found, attr)
+        self.vars[name] = VarInfo(var, kind, attr)
 
     def is_param(self, name: str) -> bool:
-        """Whether a name is that of a parameter, or of a layer with parameters."""
+        """Return whether a name is that of a parameter, or of a layer with parameters."""
         return self._info(name).type != VALUE
 
     def fetch(self, name: str, save: bool = False) -> Any:
@@ -145,7 +145,7 @@ class Crosstalk:
         atol: float = 1e-08,
         equal_nan: bool = False,
     ) -> bool:
-        """Whether the value is that of a file, as `numpy.allclose` compares; a warning says how far it is from it.
+        """Compare a value with that of a file by `numpy.allclose`; warn of the largest difference.
 
         Args:
             name: what is watched.
@@ -154,16 +154,16 @@ class Crosstalk:
             atol: the absolute one.
             equal_nan: whether what is no number in both is equal.
         """
-        own, other = _arrays(self.fetch(name)), _arrays(self.load_raw_value(compare_name or name))
+        stored, loaded = _arrays(self.fetch(name)), _arrays(self.load_raw_value(compare_name or name))
         why = ""
-        if own.keys() != other.keys() or any(own[one].shape != other[one].shape for one in own):
-            shapes = [{one: array.shape for one, array in side.items()} for side in (own, other)]
+        if stored.keys() != loaded.keys() or any(stored[key].shape != loaded[key].shape for key in stored):
+            shapes = [{key: array.shape for key, array in side.items()} for side in (stored, loaded)]
             why = f"shapes are {shapes[0]} here, {shapes[1]} there"
-        for key in () if why else own:
-            if own[key].dtype.kind not in "fiub":
-                why = why or ("" if np.array_equal(own[key], other[key]) else f"{key} differ")
-            elif not np.allclose(own[key], other[key], rtol, atol, equal_nan):
-                why = why or f"differences are up to {np.max(np.abs(own[key] - other[key]), initial=0):.6g}"
+        for key in () if why else stored:
+            if stored[key].dtype.kind not in "fiub":
+                why = why or ("" if np.array_equal(stored[key], loaded[key]) else f"{key} differ")
+            elif not np.allclose(stored[key], loaded[key], rtol, atol, equal_nan):
+                why = why or f"differences are up to {np.max(np.abs(stored[key] - loaded[key]), initial=0):.6g}"
         if why:
             log.warning("WARNING: crosstalk: '%s' is not the same in pass %d: %s", name, self.passes, why)
         self.compared[f"{name}.{self.passes}"] = not why
@@ -171,7 +171,7 @@ class Crosstalk:
 
     @property
     def passed(self) -> bool:
-        """Whether everything that was compared since `reset` was the same."""
+        """Return whether everything that was compared since `reset` was the same."""
         return all(self.compared.values())
 
     def save(self, names: Iterable[str]) -> None:
@@ -206,8 +206,8 @@ class Crosstalk:
             path = self._file(name, ending)
             try:
                 with open_input(path) as file:
-                    found = np.load(file, allow_pickle=False)
-                    return found if ending == ".npy" else _value({key: found[key] for key in found.files})
+                    stored = np.load(file, allow_pickle=False)
+                    return stored if ending == ".npy" else _value({key: stored[key] for key in stored.files})
             except FileNotFoundError:
                 continue
             except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
@@ -242,9 +242,9 @@ def _arrays(value: Any) -> dict[str, Any]:
     """The arrays of a value by name; a single one has the name ""."""
     if isinstance(value, FORMS):
         fields: dict[str, Any] = value._asdict()
-        return {name: np.asarray(one) for name, one in fields.items()}
+        return {name: np.asarray(array) for name, array in fields.items()}
     if isinstance(value, list):
-        return {f"{SEQUENCES}{number}": np.asarray(one) for number, one in enumerate(value)}
+        return {f"{SEQUENCES}{number}": np.asarray(array) for number, array in enumerate(value)}
     return {"": np.asarray(value)}
 
 

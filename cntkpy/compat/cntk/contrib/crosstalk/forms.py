@@ -1,4 +1,4 @@
-"""What is watched, and the form that values of layers have in files, whichever toolkit they are of."""
+"""Watched variables, and the form of values of layers in files, the same for all toolkits."""
 
 # Variables are of any toolkit.
 # pyright: reportUnknownMemberType=false
@@ -22,7 +22,7 @@ VALUE = "value"
 
 
 class VarInfo(NamedTuple):
-    """What is watched.
+    """A watched variable.
 
     **Fields:**
 
@@ -37,7 +37,7 @@ class VarInfo(NamedTuple):
 
 
 class FuncInfo(NamedTuple):
-    """How values of a type are written and read.
+    """The functions that write and read values of a type.
 
     **Fields:**
 
@@ -131,15 +131,15 @@ def rnn_args(directions: list[tuple[Array, Array, Array]], attr: RnnAttr) -> Rnn
         raise UserError(
             "WrongArguments", f"crosstalk: bidirectional={attr.bidirectional}, {len(directions)} directions"
         )
-    found: list[Array] = []
+    arrays: list[Array] = []
     for w, h, b in directions:
         n = h.shape[0]
-        for what, wanted, size in (("input_dim", attr.input_dim, w.shape[0]), ("hidden_dim", attr.hidden_dim, n)):
+        for subject, wanted, size in (("input_dim", attr.input_dim, w.shape[0]), ("hidden_dim", attr.hidden_dim, n)):
             if wanted not in (None, size):
-                raise UserError("BadShape", f"crosstalk: {what} is {wanted}, the layer has {size}")
-        found += [w, h, with_forget_bias(b, attr.forget_bias)]
-    nothing = np.zeros(0, found[0].dtype)
-    return RnnArgs(*found, *[nothing] * (6 - len(found)))
+                raise UserError("BadShape", f"crosstalk: {subject} is {wanted}, the layer has {size}")
+        arrays += [w, h, with_forget_bias(b, attr.forget_bias)]
+    nothing = np.zeros(0, arrays[0].dtype)
+    return RnnArgs(*arrays, *[nothing] * (6 - len(arrays)))
 
 
 def with_forget_bias(b: Array, bias: float) -> Array:
@@ -161,7 +161,7 @@ def embed_args(table: Array, attr: EmbedAttr) -> EmbedArgs:
     if attr.dict is None:
         return EmbedArgs(table, np.zeros(0, "U1"))
     tokens = list(attr.dict)
-    return EmbedArgs(table[[attr.dict[one] for one in tokens]], np.array(tokens))
+    return EmbedArgs(table[[attr.dict[token] for token in tokens]], np.array(tokens))
 
 
 def table_of(value: EmbedArgs, attr: EmbedAttr, now: Array) -> Array:
@@ -182,10 +182,10 @@ def table_of(value: EmbedArgs, attr: EmbedAttr, now: Array) -> Array:
         )
     if attr.dict is None:
         return value.E
-    names = [str(one) for one in value.tokens]
+    names = [str(token) for token in value.tokens]
     if set(names) != set(attr.dict):
-        other = sorted(set(names) ^ set(attr.dict))[0]
-        raise UserError("DataMismatch", f"crosstalk: the token '{other}' is in one of the two dictionaries only")
+        second = sorted(set(names) ^ set(attr.dict))[0]
+        raise UserError("DataMismatch", f"crosstalk: the token '{second}' is in one of the two dictionaries only")
     table = np.array(now)
-    table[[attr.dict[one] for one in names]] = value.E
+    table[[attr.dict[name] for name in names]] = value.E
     return table

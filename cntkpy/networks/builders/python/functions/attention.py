@@ -8,7 +8,7 @@ from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
 
 NAME = "attention_weights"
-"""What programs call the weights of an `AttentionModel`."""
+"""Name of the weights of an `AttentionModel` in programs."""
 
 
 def attention_weights(nodes: Iterable[NodeValue]) -> list[NodeValue]:
@@ -16,11 +16,11 @@ def attention_weights(nodes: Iterable[NodeValue]) -> list[NodeValue]:
 
     The fused attention has none; these are made when a program asks for them, and computed a second time.
     """
-    found: list[NodeValue] = []
-    for one in nodes:
-        if one.operation.name == "AdditiveAttention":
-            weights, keys, _, query = calls.inputs_of(one)
+    weights_of_all: list[NodeValue] = []
+    for node in nodes:
+        if node.operation.name == "AdditiveAttention":
+            weights, keys, _, query = calls.inputs_of(node)
             made = calls.call("_AttentionWeights", weights, keys, query, name=NAME)
             made.name = NAME
-            found.append(made)
-    return found
+            weights_of_all.append(made)
+    return weights_of_all

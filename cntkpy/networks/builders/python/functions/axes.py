@@ -58,22 +58,22 @@ class Axis:
 
     @property
     def is_static_axis(self) -> bool:
-        """Whether it is an axis of a sample."""
+        """Return whether it is an axis of a sample."""
         return self.kind == "static"
 
     @property
     def is_batch_axis(self) -> bool:
-        """Whether it is the axis of minibatches."""
+        """Return whether it is the axis of minibatches."""
         return self.kind == "batch"
 
     @property
     def is_sequence_axis(self) -> bool:
-        """Whether it is an axis of sequences."""
+        """Return whether it is an axis of sequences."""
         return self.kind == "sequence"
 
     @property
     def is_ordered(self) -> bool:
-        """Whether its places have an order, as in samples and sequences; sequences of a minibatch have none."""
+        """Return whether its places have an order, as in samples and sequences; sequences of a minibatch have none."""
         return self.kind in ("static", "sequence")
 
     def static_axis_index(self, checked: bool = True) -> int:
@@ -130,42 +130,42 @@ class Axis:
         return Axis(f"{name}{next(_numbers)}")
 
 
-def axis_name(given: Any) -> str:
+def axis_name(axis: Any) -> str:
     """The name of the sequence axis that an argument names; "" for the one of inputs that name none."""
-    name = "" if given is None else given.name if isinstance(given, Axis) else str(given)
+    name = "" if axis is None else axis.name if isinstance(axis, Axis) else str(axis)
     return "" if name == DEFAULT_AXIS else name
 
 
-def is_batch(given: Any) -> bool:
-    """Whether an argument is the axis of minibatches, or its name."""
-    return given == BATCH_AXIS or (isinstance(given, Axis) and given.kind == "batch")
+def is_batch(axis: Any) -> bool:
+    """Return whether an argument is the axis of minibatches, or its name."""
+    return axis == BATCH_AXIS or (isinstance(axis, Axis) and axis.kind == "batch")
 
 
-def is_sequence(given: Any) -> bool:
-    """Whether an argument is a sequence axis."""
-    return isinstance(given, Axis) and given.kind == "sequence"
+def is_sequence(axis: Any) -> bool:
+    """Return whether an argument is a sequence axis."""
+    return isinstance(axis, Axis) and axis.kind == "sequence"
 
 
-def static_axis(call: str, given: Any, rank: int, beyond: int = 0) -> int:
+def static_axis(call: str, axis: Any, rank: int, beyond: int = 0) -> int:
     """The number of an axis of a sample, counted from the first.
 
     Args:
         call: the operator, for messages.
-        given: a number, which may be negative, or an `Axis`.
+        axis: a number, which may be negative, or an `Axis`.
         rank: how many axes there are.
         beyond: how many more may be named after the last one.
 
     Raises:
         UserError: it is no such axis.
     """
-    one: Any = given.of if isinstance(given, Axis) and given.kind == "static" else given
-    if not is_whole(one):
-        message = f"{call}: an axis is a whole number, not {shorten(repr(given))}"
+    number: Any = axis.of if isinstance(axis, Axis) and axis.kind == "static" else axis
+    if not is_whole(number):
+        message = f"{call}: an axis is a whole number, not {shorten(repr(axis))}"
         raise UserError("WrongArguments", message, hint="0 is the first axis of a sample, -1 the last one")
-    if not -rank <= one < rank + beyond:
+    if not -rank <= number < rank + beyond:
         axes = f"the axes {-rank} to {rank - 1 + beyond}" if rank + beyond else "no axis"
-        raise UserError("BadIndex", f"{call}: there is no axis {one}; the operand has {axes}")
-    return int(one) if one >= 0 else int(one) + rank
+        raise UserError("BadIndex", f"{call}: there is no axis {number}; the operand has {axes}")
+    return int(number) if number >= 0 else int(number) + rank
 
 
 __all__ = ["DEFAULT_AXIS", "Axis", "axis_name", "is_batch", "is_sequence", "static_axis"]

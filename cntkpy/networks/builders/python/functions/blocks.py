@@ -10,7 +10,7 @@ from cntkpy.networks.builders.python.functions import calls
 
 
 class Block(NamedTuple):
-    """What is known of a block.
+    """A block: its operation, its operands, and the placeholders that these replaced.
 
     **Fields:**
 
@@ -45,7 +45,7 @@ _WRITTEN = "_written"
 
 def mark_written(node: NodeValue, operands: Iterable[NodeValue]) -> None:
     """Keep the order in which a program wrote the operands of a node, or of several nodes that are one operation."""
-    several = tuple(one for one in operands if one is not node)
+    several = tuple(operand for operand in operands if operand is not node)
     if len(several) > 1:
         vars(node)[_WRITTEN] = several
 
@@ -64,10 +64,10 @@ def leaves_in_order(roots: Iterable[NodeValue], members: Container[NodeValue]) -
         roots: where the walk begins.
         members: the nodes that may be entered.
     """
-    found: dict[NodeValue, None] = {}
+    leaves: dict[NodeValue, None] = {}
     seen: set[tuple[NodeValue, bool]] = set()
     nothing: frozenset[NodeValue] = frozenset()
-    waiting = [(one, nothing, False) for one in reversed(list(roots))]
+    waiting = [(root, nothing, False) for root in reversed(list(roots))]
     while waiting:
         node, ends, is_inside = waiting.pop()
         if (node, is_inside) in seen or node not in members or (node in ends and not is_inside):
@@ -75,14 +75,14 @@ def leaves_in_order(roots: Iterable[NodeValue], members: Container[NodeValue]) -
         seen.add((node, is_inside))
         block = None if is_inside else block_of(node)
         if block is not None:
-            waiting.extend((one, ends, False) for one in reversed(block.operands))
+            waiting.extend((operand, ends, False) for operand in reversed(block.operands))
             waiting.append((node, ends.union(block.operands), True))
             continue
         sources = calls.inputs_of(node)
         if not sources:
-            found[node] = None
-        waiting.extend((one, ends, False) for one in reversed((*written_operands(node), *sources)))
-    return list(found)
+            leaves[node] = None
+        waiting.extend((operand, ends, False) for operand in reversed((*written_operands(node), *sources)))
+    return list(leaves)
 
 
 OP_NAMES = {
@@ -116,8 +116,8 @@ def keep_block(copy: NodeValue, of: NodeValue, replaced: Mapping[NodeValue, Node
     """Let a copy of the value of a block be one, too, with other operands in the place of some; keep their order."""
     block = block_of(of)
     if block is not None:
-        mark_block(copy, block._replace(operands=tuple(replaced.get(one, one) for one in block.operands)))
-    mark_written(copy, (replaced.get(one, one) for one in written_operands(of)))
+        mark_block(copy, block._replace(operands=tuple(replaced.get(operand, operand) for operand in block.operands)))
+    mark_written(copy, (replaced.get(operand, operand) for operand in written_operands(of)))
 
 
 __all__ = [

@@ -54,7 +54,7 @@ def evaluator() -> Evaluator:
 
 
 def origin(name: str) -> Origin:
-    """Where something is made that Python itself makes: a path of its own under this name."""
+    """Return the origin of a node that Python makes: a unique path that begins with the name."""
     _, scope, place = _library()
     return Origin((None, f".{marked(name)}"), place, scope)
 
@@ -82,13 +82,13 @@ def call(function: str | Function, *arguments: Any, name: str = "", **named: Any
     evaluator, scope, place = _library()
     path = (None, f".{name if MARK in name else marked(name or 'node')}")
     try:
-        found = _find(function) if isinstance(function, str) else function
-        positional = tuple(to_value(one) for one in arguments)
+        procedure = _find(function) if isinstance(function, str) else function
+        positional = tuple(to_value(argument) for argument in arguments)
         keywords = {key: to_value(value) for key, value in named.items()}
-        unknown = [key for key in keywords if key not in found.defaults]
+        unknown = [key for key in keywords if key not in procedure.defaults]
         if unknown:
-            raise UserError("UnknownArgument", f"{found.name} has no parameter '{unknown[0]}'")
-        return evaluator.run(evaluator.step(Applied(place, found, positional, keywords), scope, path))
+            raise UserError("UnknownArgument", f"{procedure.name} has no parameter '{unknown[0]}'")
+        return evaluator.run(evaluator.step(Applied(place, procedure, positional, keywords), scope, path))
     except ConfigError as error:
         raise UserError(str(error.kind), error.message, hint=error.hint) from None
 
@@ -99,9 +99,9 @@ def member(record: Record, name: str) -> Any:
     return evaluator.value(record.names[name], place)
 
 
-def as_list(given: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """The elements of a list or tuple; a list of anything else."""
-    return list(given) if isinstance(given, list | tuple) else [given]  # pyright: ignore[reportUnknownArgumentType]
+    return list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownArgumentType]
 
 
 def record(**members: NodeValue) -> Record:
@@ -127,7 +127,7 @@ _steps_being_made = 0
 
 
 def is_inside_step() -> bool:
-    """Whether a step of a recurrence is being made: the inputs of its delay nodes are not known then."""
+    """Return whether a step of a recurrence is being made: the inputs of its delay nodes are not known then."""
     return _steps_being_made > 0
 
 
@@ -135,12 +135,12 @@ def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeVa
     """A function of the input and a record of states (`names`, a letter each) that Python computes."""
     _, scope, place = _library()
 
-    def body(evaluator: Evaluator, given: dict[str, Any], path: Any, inside: Any) -> Step:
-        x = yield evaluator.forced(given["x"], place)
-        before = yield evaluator.forced(given["before"], place)
+    def body(evaluator: Evaluator, members: dict[str, Any], path: Any, inside: Any) -> Step:
+        x = yield evaluator.forced(members["x"], place)
+        earlier = yield evaluator.forced(members["before"], place)
         states: list[NodeValue] = []
         for name in names:
-            states.append((yield evaluator.forced(before.names[name], place)))
+            states.append((yield evaluator.forced(earlier.names[name], place)))
         global _steps_being_made
         _steps_being_made += 1
         try:
@@ -152,23 +152,23 @@ def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeVa
     return Function("step", ("x", "before"), {}, body, scope, place)
 
 
-def to_value(given: Any) -> Any:
+def to_value(value: Any) -> Any:
     """A value of Python as one of BrainScript: numbers, texts, tuples and lists; nodes and functions as they are."""
-    if given is None:
+    if value is None:
         return _find("None")
-    if isinstance(given, bool | str | NodeValue | Function | Record | Array):
-        return given
-    if isinstance(given, int | float):
-        return float(given)
-    if isinstance(given, tuple | list):
-        return Array([to_value(one) for one in as_list(given)])
-    raise UserError("WrongArguments", f"a {type(given).__name__} cannot be an argument here")
+    if isinstance(value, bool | str | NodeValue | Function | Record | Array):
+        return value
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, tuple | list):
+        return Array([to_value(item) for item in as_list(value)])
+    raise UserError("WrongArguments", f"a {type(value).__name__} cannot be an argument here")
 
 
 def _find(name: str) -> Any:
     evaluator, scope, place = _library()
-    first, *rest = name.split(".")
-    found = evaluator.value(scope.find(first), place)
-    for part in rest:
-        found = member(found, part)
-    return found
+    first, *tail = name.split(".")
+    value = evaluator.value(scope.find(first), place)
+    for part in tail:
+        value = member(value, part)
+    return value

@@ -13,7 +13,7 @@ from cntkpy.networks.builders.brainscript.node_values import NodeValue
 
 
 class Holder(Protocol):
-    """What has newer values of parameters than their cells while it trains them."""
+    """An object that trains parameters and holds newer values of them than their cells."""
 
     def release(self) -> None:
         """Put the values into the cells."""
@@ -22,7 +22,7 @@ class Holder(Protocol):
 
 @dataclass
 class Counter:
-    """How many samples the running statistics of a batch normalisation are of; copies that share these share it.
+    """Sample count of the running statistics of a batch normalisation; copies that share the statistics share it.
 
     Attributes:
         samples: the number.
@@ -35,7 +35,7 @@ class Counter:
 
 @dataclass(eq=False)
 class Cell:
-    """What training changes of a node.
+    """The state of a node that training changes.
 
     Attributes:
         value: of a parameter, its array (of the reversed shape); None before its first use.
@@ -86,9 +86,9 @@ class Cell:
 
     def release(self) -> None:
         """Take back from what is training it."""
-        for one in (self, *(self.shows.users if self.shows is not None else ())):
-            if one.holder is not None:
-                one.holder.release()
+        for cell in (self, *(self.shows.users if self.shows is not None else ())):
+            if cell.holder is not None:
+                cell.holder.release()
 
     def set_value(self, value: NDArray[Any]) -> None:
         """Give it another value; what is training it resumes from there."""
@@ -97,13 +97,13 @@ class Cell:
         self.value = np.array(value)
         if self.shows is not None:
             self.shows.samples = int(self.value.reshape(()))
-            for one in self.shows.users:
-                one.holder = None
+            for cell in self.shows.users:
+                cell.holder = None
 
 
 @dataclass
 class Changes:
-    """How often programs have changed options of operations; models compare it with what they have seen.
+    """Number of changes of options by programs; a model whose number is older reads the options again.
 
     Attributes:
         count: the number.

@@ -37,69 +37,69 @@ def copied_roots(
     if how != "share":
         graph.give_seeds(roots, order)  # where shapes are not known, the same seeds
     changed = _above(order, set(copies))
-    for one in order:
-        if one not in copies and (has_value(one) if how != "share" else False):
-            copies[one] = _copied_parameter(one, how == "freeze")
+    for node in order:
+        if node not in copies and (has_value(node) if how != "share" else False):
+            copies[node] = _copied_parameter(node, how == "freeze")
     made: list[NodeValue] = []
-    for one in order:
-        if one in copies or has_value(one) or not (one in changed or how != "share"):
+    for node in order:
+        if node in copies or has_value(node) or not (node in changed or how != "share"):
             continue
-        if is_input(one) and how != "share":
+        if is_input(node) and how != "share":
             continue  # the copy has the same inputs
-        copies[one] = _copied(one, how == "share")
-        made.append(one)
-        if is_recipe(one) and how != "share":
-            copies[one].options["build"] = _of_copies(one.options["build"], copies, how == "freeze")
-    for one in made:
-        copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
-        keep_criterion(copies[one], one, copies)
-        keep_block(copies[one], one, copies)
-    return [copies.get(one, one) for one in roots]
+        copies[node] = _copied(node, how == "share")
+        made.append(node)
+        if is_recipe(node) and how != "share":
+            copies[node].options["build"] = _of_copies(node.options["build"], copies, how == "freeze")
+    for node in made:
+        copies[node].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(node))
+        keep_criterion(copies[node], node, copies)
+        keep_block(copies[node], node, copies)
+    return [copies.get(root, root) for root in roots]
 
 
 def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue]:
-    """What depends on some nodes."""
-    found = set(changed)
+    """Return the changed nodes and all nodes of `order` that depend on them."""
+    above = set(changed)
     nodes = list(order)
-    growing = bool(found)
+    growing = bool(above)
     while growing:
         growing = False
-        for one in nodes:
-            if one not in found and any(source in found for source in calls.inputs_of(one)):
-                found.add(one)
+        for node in nodes:
+            if node not in above and any(source in above for source in calls.inputs_of(node)):
+                above.add(node)
                 growing = True
-    return found
+    return above
 
 
 def _copied(node: NodeValue, shared: bool = False) -> NodeValue:
     """A copy of a node; `shared`: the running statistics of a batch normalisation are the same."""
-    found = copy.copy(node)
-    found.options = dict(node.options)
+    duplicate = copy.copy(node)
+    duplicate.options = dict(node.options)
     if node in INPUTS:
-        INPUTS[found] = INPUTS[node]
+        INPUTS[duplicate] = INPUTS[node]
     if node in CASTS:
-        CASTS[found] = CASTS[node]
-    own, cell = cell_of(node), cell_of(found)
-    own.release()
-    cell.dtype, cell.alone, cell.copy = own.dtype, own.alone, next(_copies)
+        CASTS[duplicate] = CASTS[node]
+    cell_of_node, cell = cell_of(node), cell_of(duplicate)
+    cell_of_node.release()
+    cell.dtype, cell.alone, cell.copy = cell_of_node.dtype, cell_of_node.alone, next(_copies)
     if shared:
-        cell.use(own.counter)
+        cell.use(cell_of_node.counter)
     else:
-        cell.counter = Counter(own.samples)
-    return found
+        cell.counter = Counter(cell_of_node.samples)
+    return duplicate
 
 
 def _copied_parameter(node: NodeValue, freeze: bool) -> NodeValue:
-    found = _copied(node)
-    found.start = copy.copy(node.start)
-    cell, value = cell_of(found), cell_of(node).current()
+    duplicate = _copied(node)
+    duplicate.start = copy.copy(node.start)
+    cell, value = cell_of(duplicate), cell_of(node).current()
     cell.value, cell.frozen = None if value is None else np.array(value), freeze or cell_of(node).frozen
     cell.is_array = cell_of(node).is_array
-    return found
+    return duplicate
 
 
 def _of_copies(build: Build, copies: dict[NodeValue, NodeValue], freeze: bool) -> Build:
-    """What makes the node of a recipe, with copies of the parameters that the recipe itself brings along.
+    """Return a builder of the node of a recipe that copies the parameters which the recipe makes.
 
     Args:
         build: makes the node of the recipe that was copied.
@@ -110,22 +110,22 @@ def _of_copies(build: Build, copies: dict[NodeValue, NodeValue], freeze: bool) -
     def make(operands: tuple[NodeValue, ...]) -> NodeValue:
         made = build(operands)
         below = set(ordered(operands))
-        own = [one for one in ordered([made]) if one not in below]
-        graph.give_seeds([made], own)
+        inside = [node for node in ordered([made]) if node not in below]
+        graph.give_seeds([made], inside)
         new = dict(copies)
-        for one in own:
-            if one not in copies and has_value(one):
-                new[one] = copies[one] = _copied_parameter(one, freeze)
-                if one.start is not None and not cell_of(one).is_array:
-                    cell_of(copies[one]).value = None  # the other may be trained by now
-        inner = [one for one in own if calls.inputs_of(one)]
-        new |= {one: _copied(one) for one in inner}
-        for one in inner:
-            if is_recipe(one):
-                new[one].options["build"] = _of_copies(one.options["build"], copies, freeze)
-            new[one].inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
-            keep_criterion(new[one], one, new)
-            keep_block(new[one], one, new)
+        for node in inside:
+            if node not in copies and has_value(node):
+                new[node] = copies[node] = _copied_parameter(node, freeze)
+                if node.start is not None and not cell_of(node).is_array:
+                    cell_of(copies[node]).value = None  # the other may be trained by now
+        inner = [node for node in inside if calls.inputs_of(node)]
+        new |= {node: _copied(node) for node in inner}
+        for node in inner:
+            if is_recipe(node):
+                new[node].options["build"] = _of_copies(node.options["build"], copies, freeze)
+            new[node].inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
+            keep_criterion(new[node], node, new)
+            keep_block(new[node], node, new)
         return new.get(made, made)
 
     return make

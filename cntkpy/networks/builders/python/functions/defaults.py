@@ -24,7 +24,7 @@ OPTIONS = (
     "init", "init_bias", "initial_state", "map_rank", "normalization_time_constant", "pad", "use_cntk_engine",
     "use_peepholes",
 )  # fmt: skip
-"""What `default_options` takes."""
+"""Names of the options of `default_options`."""
 
 HALF, SINGLE, DOUBLE = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
@@ -41,7 +41,7 @@ class default_override_or:  # CNTK's name, which programs call like a function
 
 
 def is_default_override(value: Any) -> bool:
-    """Whether an argument was not given: it is a `default_override_or`."""
+    """Return whether an argument was not given: it is a `default_override_or`."""
     return isinstance(value, default_override_or)
 
 
@@ -59,9 +59,9 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
     if len(kwargs) != 1:
         message = f"get_default_override takes one argument of a layer by its name, not {len(kwargs)}"
         raise UserError("WrongArguments", message, hint="get_default_override(MyLayer, activation=activation)")
-    ((name, given),) = kwargs.items()
+    ((name, value),) = kwargs.items()
     layer = "" if function_or_class is None else function_or_class.__name__
-    return chosen(layer, name, given, None)
+    return chosen(layer, name, value, None)
 
 
 @contextmanager
@@ -83,15 +83,17 @@ def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
         UserError: a layer has no argument of that name.
     """
     several: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
-    for one in several:
-        own = inspect.signature(one).parameters.items()
-        known = {*OPTIONS, *(name for name, argument in own if is_default_override(argument.default))}
+    for constructor in several:
+        arguments = inspect.signature(constructor).parameters.items()
+        known = {*OPTIONS, *(name for name, argument in arguments if is_default_override(argument.default))}
         for name, value in kwargs.items():
             if name not in known:
-                message, hint = f"{one.__name__} has no default '{name}'", suggestion(name, sorted(known))
+                message, hint = f"{constructor.__name__} has no default '{name}'", suggestion(name, sorted(known))
                 raise UserError("UnknownArgument", message, hint=hint or f"there are: {', '.join(sorted(known))}")
             _check(name, value)
-    yield from _with({f"{one.__name__}.{key}": value for one in several for key, value in kwargs.items()})
+    yield from _with(
+        {f"{constructor.__name__}.{key}": value for constructor in several for key, value in kwargs.items()}
+    )
 
 
 def _check(name: str, value: Any) -> None:
@@ -108,30 +110,30 @@ def _with(options: dict[str, Any]) -> Generator[None]:
         _defaults.pop()
 
 
-def chosen(layer: str, name: str, given: Any, own: Any) -> Any:
+def chosen(layer: str, name: str, value: Any, fallback: Any) -> Any:
     """An argument as given, else of `default_options`, else the layer's own."""
-    if isinstance(given, default_override_or):
-        given, own = DEFAULT, given.value
-    if given is not DEFAULT:
-        return given
+    if isinstance(value, default_override_or):
+        value, fallback = DEFAULT, value.value
+    if value is not DEFAULT:
+        return value
     options = _defaults[-1]
-    return options.get(f"{layer}.{name}", options.get(name, own))
+    return options.get(f"{layer}.{name}", options.get(name, fallback))
 
 
-def checked_dtype(given: Any) -> np.dtype[Any]:
+def checked_dtype(dtype: Any) -> np.dtype[Any]:
     """Half, single or double precision.
 
     Raises:
         UserError: it is something else.
     """
     try:
-        found = np.dtype(np.float32 if isinstance(given, str) and given == "float" else given)
+        checked = np.dtype(np.float32 if isinstance(dtype, str) and dtype == "float" else dtype)
     except TypeError:
-        found = np.dtype(object)
-    if given is None or found not in (HALF, SINGLE, DOUBLE):
-        message = f"a dtype is numpy.float16, numpy.float32 or numpy.float64, not {given!r}"
+        checked = np.dtype(object)
+    if dtype is None or checked not in (HALF, SINGLE, DOUBLE):
+        message = f"a dtype is numpy.float16, numpy.float32 or numpy.float64, not {dtype!r}"
         raise UserError("WrongArguments", message)
-    return found
+    return checked
 
 
 def kept_dtype(dtype: Any) -> np.dtype[Any]:
@@ -139,7 +141,7 @@ def kept_dtype(dtype: Any) -> np.dtype[Any]:
     return SINGLE if dtype == HALF else np.dtype(dtype)
 
 
-def chosen_dtype(leaf: str, given: Any) -> np.dtype[Any] | None:
+def chosen_dtype(leaf: str, dtype: Any) -> np.dtype[Any] | None:
     """The precision of a leaf or of a layer's parameters as given, else of `default_options`; None: neither says."""
-    wanted = chosen(leaf, "dtype", DEFAULT if given is None else given, None)
+    wanted = chosen(leaf, "dtype", DEFAULT if dtype is None else dtype, None)
     return None if wanted is None else checked_dtype(wanted)

@@ -25,30 +25,30 @@ def needs_shapes(build: Callable[P, Function]) -> Callable[P, Function]:
     """
 
     @functools.wraps(build)
-    def apply(*given: P.args, **named: P.kwargs) -> Function:
-        if any(not _has_shape(one) for one in _functions((given, named))):
-            return deferred(build, given, named)
-        return build(*given, **named)
+    def apply(*arguments: P.args, **named: P.kwargs) -> Function:
+        if any(not _has_shape(function) for function in _functions((arguments, named))):
+            return deferred(build, arguments, named)
+        return build(*arguments, **named)
 
     return apply
 
 
 def deferred(
-    build: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any], closed: bool = False
+    build: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], closed: bool = False
 ) -> Function:
     """The function that `build` will make of its arguments when the shapes of the functions among them are known.
 
     Args:
         build: makes it.
-        given: its arguments by position.
+        positional: its arguments by position.
         named: those by name.
         closed: see `recipe`.
     """
-    operands = list(dict.fromkeys(one.root for one in _functions((given, named))))
+    operands = list(dict.fromkeys(function.root for function in _functions((positional, named))))
 
     def make(nodes: tuple[NodeValue, ...]) -> NodeValue:
         new = dict(zip(operands, nodes, strict=True))
-        made = build(*_replaced(given, new), **_replaced(dict(named), new))
+        made = build(*_replaced(positional, new), **_replaced(dict(named), new))
         return per_sample(made.root)
 
     label = named.get("name") or getattr(build, "__name__", "")
@@ -57,40 +57,40 @@ def deferred(
     return Function(node)
 
 
-def _has_shape(one: Function) -> bool:
-    if settled(one.root):
+def _has_shape(function: Function) -> bool:
+    if settled(function.root):
         return True
     try:
-        shape_of(one.root)
+        shape_of(function.root)
     except OpenShape:
         return False
     return True
 
 
-def _functions(given: Any) -> Iterator[Function]:
+def _functions(arguments: Any) -> Iterator[Function]:
     """The functions among arguments."""
-    if not isinstance(given, Function) and isinstance(given, Applies):  # a function is asked for no attribute
-        given = given.of_placeholder()
-    if isinstance(given, Function):
-        yield from given.outputs
-    elif isinstance(given, list | tuple):
-        for one in given:
-            yield from _functions(one)
-    elif isinstance(given, dict):
-        yield from _functions(list(given.values()))
+    if not isinstance(arguments, Function) and isinstance(arguments, Applies):  # a function is asked for no attribute
+        arguments = arguments.of_placeholder()
+    if isinstance(arguments, Function):
+        yield from arguments.outputs
+    elif isinstance(arguments, list | tuple):
+        for value in arguments:
+            yield from _functions(value)
+    elif isinstance(arguments, dict):
+        yield from _functions(list(arguments.values()))
 
 
-def _replaced(given: Any, new: Mapping[NodeValue, NodeValue]) -> Any:
+def _replaced(arguments: Any, new: Mapping[NodeValue, NodeValue]) -> Any:
     """Arguments with other functions in the place of those that they name."""
-    if not isinstance(given, Function) and isinstance(given, Applies):  # a function is asked for no attribute
-        given = given.of_placeholder()
-    if isinstance(given, Function):
-        return Function(new.get(one, one) for one in given.roots)
-    if isinstance(given, list | tuple):
-        return type(given)([_replaced(one, new) for one in given])
-    if isinstance(given, dict):
-        return {key: _replaced(one, new) for key, one in given.items()}
-    return given
+    if not isinstance(arguments, Function) and isinstance(arguments, Applies):  # a function is asked for no attribute
+        arguments = arguments.of_placeholder()
+    if isinstance(arguments, Function):
+        return Function(new.get(root, root) for root in arguments.roots)
+    if isinstance(arguments, list | tuple):
+        return type(arguments)([_replaced(item, new) for item in arguments])
+    if isinstance(arguments, dict):
+        return {key: _replaced(item, new) for key, item in arguments.items()}
+    return arguments
 
 
 __all__ = ["deferred", "needs_shapes"]

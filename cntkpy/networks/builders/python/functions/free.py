@@ -51,7 +51,7 @@ class Known:
     copies: dict[NodeValue, NodeValue]
 
     def of(self, node: NodeValue) -> NodeValue:
-        """What is in the place of a node."""
+        """Return the copy of a node, or the node itself."""
         return self.copies.get(node, node)
 
 
@@ -60,11 +60,11 @@ def free_nodes(roots: Sequence[NodeValue]) -> list[NodeValue]:
 
     A function with a placeholder has no sizes yet, whatever the data are.
     """
-    found = [one for one in resolve(roots) if is_free(one)]
-    if not found or has_placeholders(roots):
+    free = [node for node in resolve(roots) if is_free(node)]
+    if not free or has_placeholders(roots):
         return []
-    below = {one: sum(map(is_free, ordered([one]))) for one in found}
-    return sorted(found, key=below.__getitem__)
+    below = {node: sum(map(is_free, ordered([node]))) for node in free}
+    return sorted(free, key=below.__getitem__)
 
 
 def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
@@ -75,30 +75,30 @@ def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
         sizes: of all free nodes below.
     """
     order = resolve(roots)
-    for one in order:
-        if is_recipe(one) and _KEPT not in one.options:
-            _keep_parameters(one, _Kept())
+    for node in order:
+        if is_recipe(node) and _KEPT not in node.options:
+            _keep_parameters(node, _Kept())
     copies: dict[NodeValue, NodeValue] = {}
-    free = [one for one in order if is_free(one)]
-    for one in free:
-        copies[one] = _sized(one, sizes[one])
-    found = copied_roots(roots, order, "share", copies)
-    for one in free:
-        copies[one].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(one))
-    return Known(found, copies)
+    free = [node for node in order if is_free(node)]
+    for node in free:
+        copies[node] = _sized(node, sizes[node])
+    known_roots = copied_roots(roots, order, "share", copies)
+    for node in free:
+        copies[node].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(node))
+    return Known(known_roots, copies)
 
 
-def _sized(one: NodeValue, size: Shape) -> NodeValue:
+def _sized(node: NodeValue, size: Shape) -> NodeValue:
     """A free node with a known size."""
-    found = copy.copy(one)
-    found.options = dict(one.options)
-    cell_of(found).dtype = cell_of(one).dtype
-    if one in INPUTS:
-        found.shape = size
-        INPUTS[found] = INPUTS[one]
+    sized = copy.copy(node)
+    sized.options = dict(node.options)
+    cell_of(sized).dtype = cell_of(node).dtype
+    if node in INPUTS:
+        sized.shape = size
+        INPUTS[sized] = INPUTS[node]
     else:
-        found.options[UNPACKED[one.operation.name]] = float(size[0])
-    return found
+        sized.options[UNPACKED[node.operation.name]] = float(size[0])
+    return sized
 
 
 @dataclass
@@ -109,45 +109,45 @@ class _Kept:
     inner: list[_Kept] = field(default_factory=list["_Kept"])
 
 
-def _keep_parameters(one: NodeValue, kept: _Kept) -> None:
+def _keep_parameters(node: NodeValue, kept: _Kept) -> None:
     """Let a recipe make its parameters once, whatever the sizes are."""
-    one.options[_KEPT], one.options["build"] = kept, _with_kept(one.options["build"], kept)
+    node.options[_KEPT], node.options["build"] = kept, _with_kept(node.options["build"], kept)
 
 
 def _with_kept(build: Build, kept: _Kept) -> Build:
-    """What makes the node of a recipe, with the parameters that it has made for the first time."""
+    """Return a builder of the node of a recipe that reuses the parameters of its first call."""
 
     def make(operands: tuple[NodeValue, ...]) -> NodeValue:
         made = build(operands)
         below = set(ordered(operands))
-        own = [one for one in ordered([made]) if one not in below]
-        trained, inner = [one for one in own if is_trained(one)], [one for one in own if is_recipe(one)]
+        inside = [node for node in ordered([made]) if node not in below]
+        trained, inner = [node for node in inside if is_trained(node)], [node for node in inside if is_recipe(node)]
         if not kept.parameters:
             kept.parameters.extend(trained)
         kept.inner.extend(_Kept() for _ in inner[len(kept.inner) :])
-        for one, more in zip(inner, kept.inner, strict=False):
-            if _KEPT not in one.options:
-                _keep_parameters(one, more)
+        for node, inner_kept in zip(inner, kept.inner, strict=False):
+            if _KEPT not in node.options:
+                _keep_parameters(node, inner_kept)
         new = dict(zip(trained, kept.parameters, strict=True)) if len(trained) == len(kept.parameters) else {}
-        for one in own:
-            if any(source in new for source in calls.inputs_of(one)):
-                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
+        for node in inside:
+            if any(source in new for source in calls.inputs_of(node)):
+                node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
         return new.get(made, made)
 
     return make
 
 
-def axis_input(one: NodeValue, sizes: Sizes) -> NodeValue | None:
+def axis_input(unpacked: NodeValue, sizes: Sizes) -> NodeValue | None:
     """The input whose sequences are those that a free node unpacks; None: their lengths are computed.
 
     Args:
-        one: a node that unpacks sequences.
+        unpacked: a node that unpacks sequences.
         sizes: of the free nodes below it.
 
     Raises:
         UserError: its operand has no sequences.
     """
-    (operand,) = calls.inputs_of(one)
+    (operand,) = calls.inputs_of(unpacked)
     known = with_sizes([operand], sizes)
     model = graph.make(known.roots)
     node = model.nodes[known.roots[0]]
@@ -156,9 +156,9 @@ def axis_input(one: NodeValue, sizes: Sizes) -> NodeValue | None:
     if not node.has_layout or node.axis == ONE or not (has_steps or is_kept(node.axis)):
         message = f"sequence.unpack: '{node.name}' has no sequence axis"
         raise UserError("WrongArguments", message, hint="make its input a sequence.input_variable")
-    originals = {found: original for original, found in known.copies.items()}
-    found = [value for value in inputs if model.nodes[value].axis == node.axis]
-    return originals.get(found[0], found[0]) if found else None
+    originals = {copied: original for original, copied in known.copies.items()}
+    matches = [value for value in inputs if model.nodes[value].axis == node.axis]
+    return originals.get(matches[0], matches[0]) if matches else None
 
 
 def sized_model(
@@ -173,9 +173,11 @@ def sized_model(
     """
     known = with_sizes(roots, sizes) if sizes else Known(list(roots), {})
     place = dict(zip(roots, known.roots, strict=True))
-    model = graph.make(known.roots, {name: [place[one] for one in members] for name, members in groups.items()})
-    originals = {known.of(one): one for one in sizes or () if one in INPUTS}
-    return graph.Model(model.network, {originals.get(one, one): node for one, node in model.nodes.items()}), known
+    model = graph.make(known.roots, {name: [place[member] for member in members] for name, members in groups.items()})
+    originals = {known.of(member): member for member in sizes or () if member in INPUTS}
+    return graph.Model(
+        model.network, {originals.get(member, member): node for member, node in model.nodes.items()}
+    ), known
 
 
 def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
@@ -197,7 +199,7 @@ def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.M
     failed: UserError | None = None
     works = False
     for size in TRIED:
-        sizes = {one: _of_size(one, size) for one in free}
+        sizes = {node: _of_size(node, size) for node in free}
         try:
             known = with_sizes(roots, sizes)
             model = graph.make(known.roots, {"output": known.roots})
@@ -221,7 +223,7 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
         shapes = [model.nodes[known.roots[0]].shape or () for _, known, model in islice(_working([root]), 2)]
     except UserError:  # the sizes that are tried do not fit
         return None
-    if len({len(one) for one in shapes}) != 1:
+    if len({len(shape) for shape in shapes}) != 1:
         return None
     return tuple(sizes[0] if len(set(sizes)) == 1 else FREE for sizes in zip(*shapes, strict=True))
 
@@ -235,16 +237,16 @@ def probed(roots: Sequence[NodeValue]) -> graph.Model:
         UserError: the function does not work with any of the sizes that are tried.
     """
     _, known, model = next(_working(roots))
-    more = {one: model.nodes[found] for one, found in known.copies.items() if found in model.nodes}
-    return graph.Model(model.network, {**model.nodes, **more})
+    by_original = {original: model.nodes[copied] for original, copied in known.copies.items() if copied in model.nodes}
+    return graph.Model(model.network, {**model.nodes, **by_original})
 
 
-def _of_size(one: NodeValue, size: int) -> Shape:
-    return tuple(axis or size for axis in one.shape or ()) if one in INPUTS else (size,)
+def _of_size(node: NodeValue, size: int) -> Shape:
+    return tuple(axis or size for axis in node.shape or ()) if node in INPUTS else (size,)
 
 
 def are_free(roots: Iterable[NodeValue]) -> bool:
-    """Whether some nodes depend on sizes that only data say, and on nothing else that is missing."""
+    """Return whether some nodes depend on sizes that only data say, and on nothing else that is missing."""
     return bool(free_nodes(list(roots)))
 
 

@@ -74,7 +74,7 @@ from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.graph.node import Node
 
 CloneMethod = str
-"""How `Function.clone` treats parameters: "clone" copies them, "share" keeps them, "freeze" copies them untrained."""
+"""Treatment of parameters by `Function.clone`: "clone" copies, "share" keeps, "freeze" copies them untrained."""
 
 BATCH = (Axis.default_batch_axis(),)
 """The axes of data without time."""
@@ -90,7 +90,7 @@ class Applies(Protocol):
 
 
 class Variable(Operators, Structure):
-    """What is known of the nodes of a function: names, shapes, precision, axes, values.
+    """The nodes of a function with their names, shapes, precision, axes and values.
 
     Args:
         roots: the nodes.
@@ -143,8 +143,8 @@ class Variable(Operators, Structure):
         if len(self.roots) != 1:
             return ""
         root = self.roots[0]
-        found = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
-        return root.name or ("b" if found == "B" else found)  # the bias of LSTM
+        label = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
+        return root.name or ("b" if label == "B" else label)  # the bias of LSTM
 
     @name.setter
     def name(self, function_name: str) -> None:
@@ -173,22 +173,22 @@ class Variable(Operators, Structure):
         if value is not None:
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
-            return tuple(one or UNKNOWN for one in reversed(root.shape))
+            return tuple(size or UNKNOWN for size in reversed(root.shape))
         if root.shape is not None and root in INPUTS:
-            return tuple(one or INPUTS[root].unknown for one in reversed(root.shape))
+            return tuple(size or INPUTS[root].unknown for size in reversed(root.shape))
         if root.shape is not None and 0 not in root.shape and (self.is_leaf or self.is_placeholder):
             return tuple(reversed(root.shape))
         if is_free(root):
-            more = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
-            return (FREE, *more)
+            operand_shape = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
+            return (FREE, *operand_shape)
         if not settled(root):
             try:
                 return tuple(reversed(shape_of(root)))
             except OpenShape:
-                found = None if calls.is_inside_step() else free_shape(per_sample(root))
-                if found is None:
+                open_shape = None if calls.is_inside_step() else free_shape(per_sample(root))
+                if open_shape is None:
                     raise
-                return tuple(reversed(found))
+                return tuple(reversed(open_shape))
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(self.node.shape or ()))
@@ -209,33 +209,33 @@ class Variable(Operators, Structure):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is an input, a parameter or a constant."""
+        """Return whether it is an input, a parameter or a constant."""
         return self.is_input or self.is_parameter or self.is_constant
 
     @property
     def is_input(self) -> bool:
-        """Whether it stands for data."""
+        """Return whether it stands for data."""
         return len(self.roots) == 1 and (self.root in INPUTS or is_loaded_input(self.root))
 
     @property
     def is_parameter(self) -> bool:
-        """Whether training changes it."""
+        """Return whether training changes it."""
         return len(self.roots) == 1 and is_trained(self.root)
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether it stands for an input that is not known yet."""
+        """Return whether it stands for an input that is not known yet."""
         return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
 
     @property
     def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
-        given = [INPUTS.get(one.root, Input(False)) for one in self.arguments]
-        inputs = [one for one in given if not one.static]
-        makes_batch = not inputs and any(one.operation.name == "ToBatch" for one in self._all())
+        kinds = [INPUTS.get(argument.root, Input(False)) for argument in self.arguments]
+        inputs = [kind for kind in kinds if not kind.static]
+        makes_batch = not inputs and any(node.operation.name == "ToBatch" for node in self._all())
         if not inputs and not makes_batch:
             return ()
-        sequences = [one.axis for one in inputs if one.sequence]
+        sequences = [kind.axis for kind in inputs if kind.sequence]
         if self.is_input or (is_open(self.root) and not are_free(self.roots)):
             return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
         if self._is_criterion:
@@ -253,37 +253,37 @@ class Variable(Operators, Structure):
         if not self.is_input:
             return None
         shape = tuple(reversed(self.root.shape or ()))
-        own = INPUTS.get(self.root)
-        if own is None:
+        kind = INPUTS.get(self.root)
+        if kind is None:
             return DataAxes(shape, None, self.is_sparse)
-        dynamic = 0 if own.static else 2 if own.sequence else 1
+        dynamic = 0 if kind.static else 2 if kind.sequence else 1
         return DataAxes(shape, dynamic, self.is_sparse)
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has a value that training does not change."""
+        """Return whether it has a value that training does not change."""
         return len(self.roots) == 1 and has_value(self.root) and not self.is_parameter
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is an input of sparse data."""
+        """Return whether it is an input of sparse data."""
         return self.is_input and "Sparse" in self._resolved.operation.name
 
     @property
     def is_sequence(self) -> bool:
-        """Whether it is an input whose samples come in sequences."""
+        """Return whether it is an input whose samples come in sequences."""
         return self.root in INPUTS and INPUTS[self.root].sequence
 
     @property
     def is_output(self) -> bool:
-        """Whether it is computed from others."""
+        """Return whether it is computed from others."""
         return not (self.is_leaf or self.is_placeholder)
 
     @property
     def needs_gradient(self) -> bool:
-        """Whether it is computed from a parameter, or from an input that was said to need a gradient."""
-        order = ordered(self.roots, {one for one in self._all() if one.operation.name == "StopGradient"})
-        return any(is_trained(one) or (one in INPUTS and INPUTS[one].needs_gradient) for one in order)
+        """Return whether it is computed from a parameter, or from an input that was said to need a gradient."""
+        order = ordered(self.roots, {node for node in self._all() if node.operation.name == "StopGradient"})
+        return any(is_trained(node) or (node in INPUTS and INPUTS[node].needs_gradient) for node in order)
 
     @property
     def _resolved(self) -> NodeValue:
@@ -297,13 +297,13 @@ class Variable(Operators, Structure):
 
     def _leaves(self) -> list[Function]:
         """The leaves in the order of a walk; those of a model that was read have its order among themselves."""
-        found = graph.leaves(self.roots, self._all())
-        return [Function(one) for one in found]
+        leaves = graph.leaves(self.roots, self._all())
+        return [Function(node) for node in leaves]
 
     @property
     def placeholders(self) -> tuple[Function, ...]:
-        """What stands for inputs that are not known yet; see `arguments`."""
-        return tuple(one for one in self._leaves() if one.is_placeholder)
+        """The inputs that are not known yet; see `arguments`."""
+        return tuple(leaf for leaf in self._leaves() if leaf.is_placeholder)
 
     @property
     def arguments(self) -> tuple[Function, ...]:
@@ -312,42 +312,42 @@ class Variable(Operators, Structure):
         Their order is that of a depth-first walk from the function, through operands from left to right as the program
         wrote them: those of `(c - a) / b` are c, a and b. Of a block, parameters come before what it was applied to.
         """
-        return tuple(one for one in self._leaves() if one.is_input)
+        return tuple(leaf for leaf in self._leaves() if leaf.is_input)
 
     @property
     def value(self) -> NDArray[Any]:
         """The value of a parameter or constant; that of now, during training."""
         cell = cell_of(self.root)
-        found = cell.current()
-        if found is None:
+        array = cell.current()
+        if array is None:
             if not has_value(self.root):
                 raise UserError("NoValue", f"{self!r} has no value of its own; use eval")
-            found = self.model.nodes[self.root].value
-        if found is None:
+            array = self.model.nodes[self.root].value
+        if array is None:
             raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
-        return np.array(found, cell.dtype or cell.alone or (SINGLE if self.is_constant else found.dtype))
+        return np.array(array, cell.dtype or cell.alone or (SINGLE if self.is_constant else array.dtype))
 
     @value.setter
-    def value(self, given: ArrayLike) -> None:
+    def value(self, value: ArrayLike) -> None:
         if not has_value(self.root):
             raise UserError(
                 "NoValue", f"{self!r} has no value of its own that could be set", hint="set that of a parameter"
             )
         cell = cell_of(self.root)
         dtype = cell.dtype or (SINGLE if cell.value is None else cell.value.dtype)
-        array = as_array("a value", given, kept_dtype(dtype))
-        before = cell.current()
-        if before is not None:
-            if array.ndim and filled(array.shape) != filled(before.shape):
-                raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {before.shape}")
-            array = array.reshape(before.shape) if array.ndim else np.broadcast_to(array, before.shape)
+        array = as_array("a value", value, kept_dtype(dtype))
+        previous = cell.current()
+        if previous is not None:
+            if array.ndim and filled(array.shape) != filled(previous.shape):
+                raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {previous.shape}")
+            array = array.reshape(previous.shape) if array.ndim else np.broadcast_to(array, previous.shape)
         else:
             check_axes("a value", array.shape, self.root)
         cell.set_value(array)
 
-    def set_value(self, given: Any) -> None:
+    def set_value(self, value: Any) -> None:
         """Give a parameter or constant another value: an array, or what has `asarray`."""
-        self.value = given.asarray() if hasattr(given, "asarray") else given
+        self.value = value.asarray() if hasattr(value, "asarray") else value
 
     def asarray(self) -> NDArray[Any]:
         """`value`."""
@@ -384,9 +384,9 @@ class Variable(Operators, Structure):
         return self.value if dtype is None else self.value.astype(dtype)
 
     def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Any:
-        found = Function(roots)
-        found.view = view
-        return found
+        function = Function(roots)
+        function.view = view
+        return function
 
     def _apply(self, name: str, *operands: Any) -> Any:
         return checked(operator(name, *map(as_node, operands)))
@@ -405,7 +405,7 @@ class Function(Variable, Evaluated):
     @property
     def outputs(self) -> tuple[Function, ...]:
         """Its values, a function each."""
-        return tuple(Function(one) for one in self.roots)
+        return tuple(Function(root) for root in self.roots)
 
     @property
     def output(self) -> Function:
@@ -414,32 +414,41 @@ class Function(Variable, Evaluated):
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """What training changes of all that it depends on, in the order of `arguments`; they have values from now on.
+        """The parameters that it depends on, in the order of `arguments`; asking for them gives them values.
 
         Of a function of placeholders only where the shapes of these are known.
         """
-        return self._with_values(one for one in self._leaves() if one.is_parameter)
+        return self._with_values(leaf for leaf in self._leaves() if leaf.is_parameter)
 
     @property
     def constants(self) -> tuple[Function, ...]:
-        """What it depends on and training does not change; see `parameters`."""
-        return self._with_values(one for one in self._leaves() if one.is_constant)
+        """The constants that it depends on; see `parameters`."""
+        return self._with_values(leaf for leaf in self._leaves() if leaf.is_constant)
 
     def _of_inputs(self) -> Function:
         """This function, of inputs in the place of placeholders whose shape is known."""
-        known = [one for one in self.placeholders if one.root.shape is not None and 0 not in one.root.shape]
-        given = {one: Function(data_input(one.shape, None, False, "", Input(False))) for one in known}
-        for one in given.values():
-            cell_of(one.root).dtype = None  # the function may be applied to inputs of any precision
-        return self.clone("share", given)
+        known = [
+            placeholder
+            for placeholder in self.placeholders
+            if placeholder.root.shape is not None and 0 not in placeholder.root.shape
+        ]
+        inputs = {
+            placeholder: Function(data_input(placeholder.shape, None, False, "", Input(False))) for placeholder in known
+        }
+        for argument in inputs.values():
+            cell_of(argument.root).dtype = None  # the function may be applied to inputs of any precision
+        return self.clone("share", inputs)
 
     def _with_values(self, leaves: Iterable[Function]) -> tuple[Function, ...]:
-        found = tuple(leaves)
-        if any(cell_of(one.root).value is None for one in found):
-            known = [one.root.shape is not None and 0 not in one.root.shape for one in self.placeholders]
+        functions = tuple(leaves)
+        if any(cell_of(leaf.root).value is None for leaf in functions):
+            known = [
+                placeholder.root.shape is not None and 0 not in placeholder.root.shape
+                for placeholder in self.placeholders
+            ]
             if all(known):
                 _ = (self._of_inputs() if known else self).model
-        return found
+        return functions
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared.
@@ -448,12 +457,12 @@ class Function(Variable, Evaluated):
             A function; of data for all inputs (arrays, sparse matrices, lists of them) its value, see `eval`; of a
             function of several outputs a tuple of them.
         """
-        given = self.argument_map(*arguments, **named)
-        whole = given and len(given) == len(self.signature) and not self.placeholders
-        if whole and all(map(is_data, given.values())):
-            found = self.eval(given)
-            return tuple(found.values()) if len(self.roots) > 1 else found
-        return self.clone("share", given)
+        by_input = self.argument_map(*arguments, **named)
+        whole = by_input and len(by_input) == len(self.signature) and not self.placeholders
+        if whole and all(map(is_data, by_input.values())):
+            values = self.eval(by_input)
+            return tuple(values.values()) if len(self.roots) > 1 else values
+        return self.clone("share", by_input)
 
     @property
     def signature(self) -> tuple[Function, ...]:
@@ -466,17 +475,17 @@ class Function(Variable, Evaluated):
         Raises:
             UserError: there are too many, or an input of that name does not exist.
         """
-        own = self.signature
-        if len(arguments) > len(own):
-            raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(own)} inputs")
-        given: dict[Function, Any] = dict(zip(own, arguments, strict=False))
+        signature = self.signature
+        if len(arguments) > len(signature):
+            raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(signature)} inputs")
+        by_input: dict[Function, Any] = dict(zip(signature, arguments, strict=False))
         for name, value in named.items():
-            found = next((one for one in own if one.name == name), None)
-            if found is None:
-                hint = suggestion(name, [one.name for one in own])
+            match = next((function for function in signature if function.name == name), None)
+            if match is None:
+                hint = suggestion(name, [function.name for function in signature])
                 raise UserError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
-            given[found] = value
-        return given
+            by_input[match] = value
+        return by_input
 
     def update_signature(self, *types: Any, **named: Any) -> None:
         """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
@@ -487,11 +496,13 @@ class Function(Variable, Evaluated):
             types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
             named: the same by the names of placeholders.
         """
-        given = self.argument_map(*types, **named)
-        wrong = next((one for one in given if not one.is_placeholder), None)
+        by_placeholder = self.argument_map(*types, **named)
+        wrong = next((placeholder for placeholder in by_placeholder if not placeholder.is_placeholder), None)
         if wrong is not None:
             raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
-        self.replace_placeholders({one: Function(_input_like(kind, one.name)) for one, kind in given.items()})
+        self.replace_placeholders(
+            {placeholder: Function(_input_like(kind, placeholder.name)) for placeholder, kind in by_placeholder.items()}
+        )
 
     declare_args = update_signature
 
@@ -501,14 +512,14 @@ class Function(Variable, Evaluated):
         Returns:
             The function.
         """
-        own = self._all()
-        new = _replaced(substitutions, own)
-        for one in own:
-            if calls.inputs_of(one):
-                one.inputs = tuple(new.get(source, source) for source in calls.inputs_of(one))
-            keep_criterion(one, one, new)
-            keep_block(one, one, new)
-        self.roots = tuple(new.get(one, one) for one in self.roots)
+        order = self._all()
+        new = _replaced(substitutions, order)
+        for node in order:
+            if calls.inputs_of(node):
+                node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
+            keep_criterion(node, node, new)
+            keep_block(node, node, new)
+        self.roots = tuple(new.get(root, root) for root in self.roots)
         self._model, self._hash = None, hash(self.roots)
         return self
 
@@ -534,33 +545,33 @@ class Function(Variable, Evaluated):
     def find_by_name(self, name: str, depth: int = 0) -> Function | None:
         """The function of that name among all that this one depends on; None if there is none."""
         del depth
-        found = self.find_all_with_name(name)
-        if len(found) > 1:
-            raise UserError("UnknownNode", f"{len(found)} functions are called '{name}'", hint="find_all_with_name")
-        return found[0] if found else None
+        matches = self.find_all_with_name(name)
+        if len(matches) > 1:
+            raise UserError("UnknownNode", f"{len(matches)} functions are called '{name}'", hint="find_all_with_name")
+        return matches[0] if matches else None
 
     def find_all_with_name(self, name: str, depth: int = 0) -> list[Function]:
         """All functions of that name among those that this one depends on."""
         del depth
         check_name(name)
         order = self._all()
-        exact = [one for one in order if one.name == name]
+        exact = [node for node in order if node.name == name]
         if not exact:
             names = graph.names_of(order)
-            exact = [one for one in order if names[one] == name or names[one].endswith(f".{name}")]
+            exact = [node for node in order if names[node] == name or names[node].endswith(f".{name}")]
         if not exact and name == ATTENTION_WEIGHTS:
             exact = attention_weights(order)
-        return [Function(one) for one in exact]
+        return [Function(node) for node in exact]
 
     def __getattr__(self, name: str) -> Any:
         """The function of that name, or the nearest parameter that is called so: `z.hidden`, `z.hidden.W`."""
         if not name.startswith("_"):
-            for one in self._all():
-                path = one.origin.name if one.stored is None else one.stored.name
-                if one.name == name or path.endswith((f".{name}", ".B") if name == "b" else f".{name}"):
-                    if has_value(one) and cell_of(one).value is None and not self.placeholders:
+            for node in self._all():
+                path = node.origin.name if node.stored is None else node.stored.name
+                if node.name == name or path.endswith((f".{name}", ".B") if name == "b" else f".{name}"):
+                    if has_value(node) and cell_of(node).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
-                    return Function(one)
+                    return Function(node)
             if name == ATTENTION_WEIGHTS and (weights := attention_weights(self._all())):
                 return Function(weights[0])
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
@@ -603,7 +614,7 @@ class Function(Variable, Evaluated):
     def restore(self, filename: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
         known = load_network(filename).nodes
-        found: dict[Function, NDArray[Any]] = {}
+        arrays: dict[Function, NDArray[Any]] = {}
         for value, node in self.model.nodes.items():
             if not node.is_parameter:
                 continue
@@ -613,9 +624,9 @@ class Function(Variable, Evaluated):
             if node.value is not None and filled(array.shape) != filled(node.value.shape):
                 shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
                 raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
-            found[Function(value)] = np.asarray(array)
-        for one, array in found.items():
-            one.value = array
+            arrays[Function(value)] = np.asarray(array)
+        for parameter, array in arrays.items():
+            parameter.value = array
 
     @classmethod
     def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
@@ -644,8 +655,8 @@ class Function(Variable, Evaluated):
                 raise UserError("BadIndex", message)
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
-        for one in keys:
-            check_index(one)
+        for item in keys:
+            check_index(item)
         try:
             shape = self.shape
         except OpenShape:
@@ -664,9 +675,9 @@ class Function(Variable, Evaluated):
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:
-            return f"Function({', '.join(repr(one) for one in self.outputs)})"
-        what = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
-        return f"{what}('{self.name}')" if self.name else what
+            return f"Function({', '.join(repr(output) for output in self.outputs)})"
+        kind = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
+        return f"{kind}('{self.name}')" if self.name else kind
 
 
 def known_shape(x: Function) -> tuple[int, ...]:
@@ -682,7 +693,7 @@ def known_shape(x: Function) -> tuple[int, ...]:
 
 
 def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
-    """Whether an axis of a function of this shape has a size that only data say."""
+    """Return whether an axis of a function of this shape has a size that only data say."""
     return FREE in shape or (UNKNOWN in shape and x.is_input)
 
 
@@ -696,11 +707,11 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
         named: what is passed by name.
     """
     begin = label or name.rpartition(".")[2]
-    operands = [to_operand(one) for one in arguments]
+    operands = [to_operand(argument) for argument in arguments]
     made = named_function(calls.call(name, *operands, name=begin, **named), label)
     order = _WRITTEN_ORDER.get(name, range(len(operands)))
-    written = [operands[at] for at in order if at < len(operands)]
-    mark_written(made.root, (one for one in written if isinstance(one, NodeValue)))
+    written = [operands[index] for index in order if index < len(operands)]
+    mark_written(made.root, (operand for operand in written if isinstance(operand, NodeValue)))
     return made
 
 
@@ -725,12 +736,12 @@ _WRITTEN_ORDER: dict[str, Sequence[int]] = {
 
 def in_written_order(made: Function, *operands: Function) -> Function:
     """The value of an operator that is made of several others, with the order in which its operands were written."""
-    mark_written(made.root, (per_sample(one.root) for one in operands if len(one.roots) == 1))
+    mark_written(made.root, (per_sample(operand.root) for operand in operands if len(operand.roots) == 1))
     return made
 
 
 def checked(made: Function) -> Function:
-    """What was made just now; of a small network its shape is inferred, so that errors come where it is made.
+    """Return a new function; infer the shape of a small network, so that an error appears where it is made.
 
     Raises:
         UserError: shapes or precisions do not fit.
@@ -745,14 +756,14 @@ _SMALL = 12
 
 
 def _is_small(root: NodeValue) -> bool:
-    """Whether a node depends on few others, and all of these are known."""
+    """Return whether a node depends on few others, and all of these are known."""
     waiting, seen = [root], {root}
     while waiting and len(seen) <= _SMALL:
-        one = waiting.pop()
-        if one.operation.later or is_recipe(one):
+        node = waiting.pop()
+        if node.operation.later or is_recipe(node):
             return False
-        operands = calls.inputs_of(one)
-        if not (operands or _is_known_leaf(one)):
+        operands = calls.inputs_of(node)
+        if not (operands or _is_known_leaf(node)):
             return False
         new = [each for each in operands if each not in seen]
         seen.update(new)
@@ -760,11 +771,11 @@ def _is_small(root: NodeValue) -> bool:
     return not waiting
 
 
-def _is_known_leaf(one: NodeValue) -> bool:
-    """Whether it is an input, a constant or a parameter of a known shape whose start does not wait for a seed."""
-    waits = one.start is not None and one.start.seed is not None and cell_of(one).value is None
-    known = one.shape is not None and 0 not in one.shape and one.stored is None
-    return known and not waits and one.operation.name != "Placeholder"
+def _is_known_leaf(node: NodeValue) -> bool:
+    """Return whether it is an input, a constant or a parameter of a known shape, whose start needs no seed."""
+    waits = node.start is not None and node.start.seed is not None and cell_of(node).value is None
+    known = node.shape is not None and 0 not in node.shape and node.stored is None
+    return known and not waits and node.operation.name != "Placeholder"
 
 
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
@@ -778,48 +789,48 @@ def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str 
     return operator("Splice", parts, label=label, axis=place)
 
 
-def named_function(found: Any, name: str) -> Function:
+def named_function(value: Any, name: str) -> Function:
     """A function of a node that a call has made, with the name that was asked for."""
-    if not isinstance(found, NodeValue):
+    if not isinstance(value, NodeValue):
         raise UserError("NoNode", "the library has made no node of it")
     if check_name(name):
-        found.name = name
-    return Function(found)
+        value.name = name
+    return Function(value)
 
 
-def to_operand(given: Any) -> Any:
-    """What a library function takes: a node for functions and arrays, anything else as it is."""
-    if isinstance(given, Function):
-        return per_sample(given.root)
-    if isinstance(given, Applies):
-        return per_sample(given.of_placeholder().root)
-    if isinstance(given, np.ndarray | np.generic):
-        return adopting_constant(given) if np.ndim(given) else float(given)
-    if isinstance(given, list | tuple):
-        return [to_operand(one) for one in given]
-    return given
+def to_operand(value: Any) -> Any:
+    """Convert an argument to an operand of a library function: functions and arrays to nodes, others unchanged."""
+    if isinstance(value, Function):
+        return per_sample(value.root)
+    if isinstance(value, Applies):
+        return per_sample(value.of_placeholder().root)
+    if isinstance(value, np.ndarray | np.generic):
+        return adopting_constant(value) if np.ndim(value) else float(value)
+    if isinstance(value, list | tuple):
+        return [to_operand(item) for item in value]
+    return value
 
 
-def is_data(given: Any) -> bool:
-    """Whether an argument is data of a minibatch, not what networks are made of: a function, a layer, a number."""
-    return not isinstance(given, Function | Applies | NodeValue | int | float | np.generic)
+def is_data(value: Any) -> bool:
+    """Return whether an argument is data of a minibatch, not a function, a layer or a number."""
+    return not isinstance(value, Function | Applies | NodeValue | int | float | np.generic)
 
 
-def as_node(given: Any) -> Function:
+def as_node(value: Any) -> Function:
     """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape ()."""
-    if isinstance(given, Function):
-        return given
-    return given.of_placeholder() if isinstance(given, Applies) else Function(adopting_constant(given))
+    if isinstance(value, Function):
+        return value
+    return value.of_placeholder() if isinstance(value, Applies) else Function(adopting_constant(value))
 
 
-def to_node(given: Any) -> NodeValue:
+def to_node(value: Any) -> NodeValue:
     """The node of a function, an array or a number."""
-    found = to_operand(given)
-    return found if isinstance(found, NodeValue) else adopting_constant(found)
+    operand = to_operand(value)
+    return operand if isinstance(operand, NodeValue) else adopting_constant(operand)
 
 
 def composed(value: Any, further: Any) -> Any:
-    """What a function makes of a value, or each of a tuple of functions.
+    """Apply a function, or each of a tuple of functions, to a value.
 
     A value of several parts (a tuple, a function of several outputs) is given as so many arguments, and to a tuple of
     as many functions a part each.
@@ -832,8 +843,8 @@ def composed(value: Any, further: Any) -> Any:
             raise UserError("NoFunction", f"{shorten(repr(further))} gives nothing, not a function", hint=hint)
         return made
     if len(several) == len(further) > 1:
-        return tuple(one(part) for one, part in zip(further, several, strict=True))
-    return tuple(one(value) for one in further)
+        return tuple(function(part) for function, part in zip(further, several, strict=True))
+    return tuple(function(value) for function in further)
 
 
 def combine(*operands: Any, name: str = "") -> Function:
@@ -842,11 +853,11 @@ def combine(*operands: Any, name: str = "") -> Function:
     A name is that of the only output, which keeps its own; of several outputs each has its own.
     """
     check_name(name)
-    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    functions = functions_of("the operands of combine", list(given))
+    operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    functions = functions_of("the operands of combine", list(operand_list))
     if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
-    made = Function(root for one in functions for root in one.roots)
+    made = Function(root for function in functions for root in function.roots)
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
         return made
     return operator("Pass", made, label=name)
@@ -871,7 +882,7 @@ def as_function(network: Network) -> Function:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
     for value in values.values():
-        revive(value, [Function(one) for one in calls.inputs_of(value)])
+        revive(value, [Function(source) for source in calls.inputs_of(value)])
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]
@@ -904,14 +915,14 @@ def _input_like(kind: Any, name: str) -> NodeValue:
         shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
     elif hasattr(kind, "keys"):
         shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
-    sequences = [axis_name(one) for one in axes if one not in BATCH and not is_batch(one)]
-    found = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
-    cell_of(found).dtype = None
-    return found
+    sequences = [axis_name(axis) for axis in axes if axis not in BATCH and not is_batch(axis)]
+    node = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
+    cell_of(node).dtype = None
+    return node
 
 
-def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
-    """What is in the place of which nodes.
+def _replaced(substitutions: Any, order: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
+    """Return the replacement of each substituted node.
 
     Raises:
         UserError: it is not a mapping of functions, or one of them is not a part of the function.
@@ -923,10 +934,10 @@ def _replaced(substitutions: Any, own: Sequence[NodeValue]) -> dict[NodeValue, N
     for key in pairs:
         if not isinstance(key, Function):
             raise UserError("NoFunction", f"{shorten(repr(key))} is not a function that could be replaced")
-        if key.root not in own:
+        if key.root not in order:
             message = f"{key!r} is not a part of the function, so nothing can be in its place"
             raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
-    return {key.root: to_node(one) for key, one in pairs.items()}
+    return {key.root: to_node(value) for key, value in pairs.items()}
 
 
 def _rename_outputs(network: Network, names: Sequence[str]) -> None:

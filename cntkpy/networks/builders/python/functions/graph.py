@@ -74,10 +74,10 @@ class Model:
                 self.version += node.samples != cell.samples
                 node.samples = cell.samples
                 continue
-            found = cell.current()
-            if found is None:
+            current = cell.current()
+            if current is None:
                 continue
-            array = found.astype(dtype, copy=False)
+            array = current.astype(dtype, copy=False)
             if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
                 continue
             self.version += 1
@@ -87,7 +87,7 @@ class Model:
 
     @property
     def has_old_options(self) -> bool:
-        """Whether a program may have changed options of its operations."""
+        """Return whether a program may have changed options of its operations."""
         return self._options != OPTIONS.count
 
     def _take_options(self) -> None:
@@ -101,7 +101,7 @@ class Model:
 
     @cached_property
     def _cells(self) -> list[tuple[Cell, Node, bool]]:
-        """What training or the program changes: its cell, its node, and whether its value is a part of programs."""
+        """Nodes whose values change: cell, node, and whether compiled programs contain the value."""
         inlined = self.network.inlined()
         return [
             (cell_of(value), node, node in inlined)
@@ -114,20 +114,20 @@ class Model:
         for value, node in self.nodes.items():
             if node.is_parameter:
                 known = values.get(node.name, node.value)
-                found = None if known is None else np.array(known, self.network.dtype)
-                if not _is_rounded(cell_of(value).value, found):
-                    cell_of(value).value = found
+                array = None if known is None else np.array(known, self.network.dtype)
+                if not _is_rounded(cell_of(value).value, array):
+                    cell_of(value).value = array
                 if value.stored is not None:
-                    value.stored.value = found
+                    value.stored.value = array
             elif node.kind.running:
                 cell_of(value).samples = int(values.get(f"{node.name}/samples", node.samples))
 
 
-def _is_rounded(value: NDArray[Any] | None, found: NDArray[Any] | None) -> bool:
-    """Whether a network has the same value in a lower precision."""
-    if value is None or found is None or value.dtype == found.dtype:
+def _is_rounded(value: NDArray[Any] | None, rounded: NDArray[Any] | None) -> bool:
+    """Return whether a network has the same value in a lower precision."""
+    if value is None or rounded is None or value.dtype == rounded.dtype:
         return False
-    return np.array_equal(value.astype(found.dtype).reshape(found.shape), found)
+    return np.array_equal(value.astype(rounded.dtype).reshape(rounded.shape), rounded)
 
 
 def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | None = None) -> Model:
@@ -143,18 +143,18 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     order = resolve(roots)
     give_seeds(roots, order)
     names = names_of(order)
-    inputs = [INPUTS[one] for one in order if one in INPUTS]
+    inputs = [INPUTS[node] for node in order if node in INPUTS]
     dtype = precision(roots)
     network = Network(_computed_in(roots, dtype))
-    sequences = any(one.sequence for one in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
-    made = {one: add(network, one, names[one], sequences) for one in _in_order_of_leaves(roots, order)}
-    for one, node in made.items():
-        node.inputs = [made[source] for source in inputs_of(one)]
+    sequences = any(kind.sequence for kind in inputs) or any(map(looks_along_time, order)) or makes_steps(order)
+    made = {value: add(network, value, names[value], sequences) for value in _in_order_of_leaves(roots, order)}
+    for value, node in made.items():
+        node.inputs = [made[source] for source in inputs_of(value)]
     if sequences:
         _broadcast(network)
     for group, members in (groups or {}).items():
-        for one in members:
-            network.add_to_group(group, made[one])
+        for member in members:
+            network.add_to_group(group, made[member])
     _group_inputs(network, made)
     if not inputs:
         _check_enters(made)
@@ -186,15 +186,15 @@ def _broadcast(network: Network) -> None:
             return
         spread_axes(nodes, exact=True)
         for node in nodes:
-            found = single_beside_steps(node)
-            if found is None:
+            single = single_beside_steps(node)
+            if single is None:
                 continue
-            for at in found[0]:
-                name = f"{node.name}.broadcast{at}"
-                more = kinds.create(
-                    network, "ReconcileDynamicAxis", name, [node.connected[at], found[1]], {"broadcast": True}
+            for index in single[0]:
+                name = f"{node.name}.broadcast{index}"
+                spread = kinds.create(
+                    network, "ReconcileDynamicAxis", name, [node.connected[index], single[1]], {"broadcast": True}
                 )
-                node.inputs[at] = more
+                node.inputs[index] = spread
             changed = True
             break
 
@@ -208,22 +208,22 @@ def leaves(roots: Iterable[NodeValue], order: Sequence[NodeValue]) -> list[NodeV
         roots: the nodes.
         order: all that they depend on.
     """
-    found = leaves_in_order(roots, set(order))
-    stored = iter(sorted((one for one in found if one.stored is not None), key=age))
-    return [one if one.stored is None else next(stored) for one in found]
+    in_walk = leaves_in_order(roots, set(order))
+    stored = iter(sorted((node for node in in_walk if node.stored is not None), key=age))
+    return [node if node.stored is None else next(stored) for node in in_walk]
 
 
 def _in_order_of_leaves(roots: Sequence[NodeValue], order: Sequence[NodeValue]) -> list[NodeValue]:
     """The nodes, of which leaves come in the order of a walk: a model file keeps it for `arguments`, `parameters`."""
-    found = leaves(roots, order)
-    places = set(found)
-    in_order = iter(found)
-    return [next(in_order) if one in places else one for one in order]
+    in_walk = leaves(roots, order)
+    places = set(in_walk)
+    in_order = iter(in_walk)
+    return [next(in_order) if node in places else node for node in order]
 
 
 def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
     """Parameters that adopt the precision of others keep it, once there is a leaf that says which."""
-    if not any(cell_of(one).dtype or one in CASTS for one in made):
+    if not any(cell_of(node).dtype or node in CASTS for node in made):
         return
     for value, node in made.items():
         cell = cell_of(value)
@@ -236,7 +236,7 @@ def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
     """The precision of a network: half where any part of it is, unless the result is in double precision."""
     if dtype == DOUBLE:
         return "double"
-    halves = dtype == HALF or any(HALF in (CASTS.get(one), cell_of(one).dtype) for one in ordered(roots))
+    halves = dtype == HALF or any(HALF in (CASTS.get(node), cell_of(node).dtype) for node in ordered(roots))
     return "half" if halves else "float"
 
 
@@ -250,15 +250,15 @@ def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
     """
     said: dict[np.dtype[Any], NodeValue] = {}
     alone = SINGLE
-    for one in ordered(roots, CASTS):
-        cell = cell_of(one)
-        dtype = CASTS.get(one, cell.dtype)
+    for node in ordered(roots, CASTS):
+        cell = cell_of(node)
+        dtype = CASTS.get(node, cell.dtype)
         if dtype is not None:
-            said.setdefault(dtype, one)
+            said.setdefault(dtype, node)
         elif cell.alone is not None:
             alone = cell.alone
     if len(said) > 1:
-        both = " and ".join(f"{_described(one)} is {dtype.name}" for dtype, one in said.items())
+        both = " and ".join(f"{_described(value)} is {dtype.name}" for dtype, value in said.items())
         hint = (
             "give both the same dtype, such as dtype=numpy.float64 in default_options; cast(x, dtype) changes that of x"
         )
@@ -266,14 +266,14 @@ def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
     return next(iter(said), alone)
 
 
-def _described(one: NodeValue) -> str:
+def _described(node: NodeValue) -> str:
     """A leaf or a cast in a message."""
-    kind = "input" if is_input(one) else "parameter"
-    if one in CASTS:
+    kind = "input" if is_input(node) else "parameter"
+    if node in CASTS:
         kind = "cast"
-    elif kind == "parameter" and one.learning_rate_multiplier == 0:
+    elif kind == "parameter" and node.learning_rate_multiplier == 0:
         kind = "constant"
-    name = one.name or re.sub(rf"{MARK}\d+", "", one.origin.name)
+    name = node.name or re.sub(rf"{MARK}\d+", "", node.origin.name)
     return f"the {kind} '{name}'"
 
 
@@ -288,19 +288,21 @@ def _check_criteria(made: dict[NodeValue, Node]) -> None:
     for value, node in made.items():
         name, operands = node.operation, node.connected
         if value in CRITERIA:
-            name, operands = CRITERIA[value].name, [made[one] for one in CRITERIA[value].operands]
+            name, operands = CRITERIA[value].name, [made[operand] for operand in CRITERIA[value].operands]
         elif not node.kind.pairwise:
             continue
-        found = [one.shape for one in operands]
-        if None in found or any(one.is_parameter and shapes.size(one.shape or ()) == 1 for one in operands[:2]):
+        operand_shapes = [operand.shape for operand in operands]
+        if None in operand_shapes or any(
+            operand.is_parameter and shapes.size(operand.shape or ()) == 1 for operand in operands[:2]
+        ):
             continue
-        labels, values, *more = [shapes.trimmed(one or (1,)) for one in found]
-        listed = ", ".join(f"'{one.name}' {shapes.text(one.shape)}" for one in operands)
+        labels, values, *remaining = [shapes.trimmed(operand or (1,)) for operand in operand_shapes]
+        listed = ", ".join(f"'{operand.name}' {shapes.text(operand.shape)}" for operand in operands)
         if labels != values:
             classes = labels == (1,) and name in ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
             hint = f"labels are one-hot vectors: one_hot(labels, {shapes.size(values)})" if classes else ""
             raise UserError("BadShape", f"{name} of {listed}: the first two must have the same shape", hint=hint)
-        if name == "Logistic" and more and shapes.size(more[0]) != 1:
+        if name == "Logistic" and remaining and shapes.size(remaining[0]) != 1:
             hint = "-(y * log(p) + (1 - y) * log(1 - p)) * weight has a weight for each element"
             raise UserError("BadShape", f"{name} of {listed}: the weight is one number for each sample", hint=hint)
 
@@ -311,7 +313,7 @@ def _check_enters(made: dict[NodeValue, Node]) -> None:
     Raises:
         UserError: nothing does.
     """
-    if any(is_loaded_input(one) for one in made):
+    if any(is_loaded_input(node) for node in made):
         return
     for node in made.values():
         if node.operation in DELAYS:
@@ -331,35 +333,35 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
     Raises:
         UserError: an input of a recurrence, or of an operation on sequences, has no sequences.
     """
-    if any(is_loaded_input(one) for one in made):
+    if any(is_loaded_input(node) for node in made):
         return  # how long its sequences are is known by its data only
     for node in made.values():
         delays = node.operation in DELAYS
         if (not sequences and (delays or node.operation == "AdditiveAttention")) or (delays and node.axis == ONE_STEP):
-            names = [made[one].name for one in made if one in INPUTS and not INPUTS[one].sequence]
-            what = f"the input '{names[0]}'" if len(names) == 1 else "data"
+            names = [made[node].name for node in made if node in INPUTS and not INPUTS[node].sequence]
+            subject = f"the input '{names[0]}'" if len(names) == 1 else "data"
             raise UserError(
                 "WrongArguments",
-                f"recurrences and operations on sequences need sequences, {what} has none",
+                f"recurrences and operations on sequences need sequences, {subject} has none",
                 hint="make it a sequence.input_variable (sequence_input of cntkpy.training)",
             )
 
 
 DELAYS = ("PastValue", "FutureValue")
-"""What looks at other steps of a sequence."""
+"""Operations that read other steps of a sequence."""
 
 FROM_SAMPLES = ("ToSequence", "ToSequenceLike")
-"""What makes the steps of a sequence of an axis of samples."""
+"""Operations that turn an axis of samples into steps of a sequence."""
 
 
 def looks_along_time(value: NodeValue) -> bool:
-    """Whether a node of a model that was loaded needs sequences, so that the model's inputs have them."""
+    """Return whether a node of a model that was loaded needs sequences, so that the model's inputs have them."""
     return value.stored is not None and value.stored.operation in (*DELAYS, "Where", "OptimizedRNNStack", *FROM_SAMPLES)
 
 
 def makes_steps(order: Iterable[NodeValue]) -> bool:
-    """Whether some nodes are sequences that are made of samples, so that inputs have one sample for each sequence."""
-    return any(one.operation.name in FROM_SAMPLES for one in order)
+    """Return whether some nodes make sequences of samples, so that inputs have one sample for each sequence."""
+    return any(node.operation.name in FROM_SAMPLES for node in order)
 
 
 def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
@@ -380,19 +382,19 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
     def down(top: Iterable[NodeValue]) -> None:
         stack = [*reversed(list(top))]
         while stack:
-            one = stack.pop()
-            if one in seen:
+            node = stack.pop()
+            if node in seen:
                 continue
-            seen.add(one)
-            if one.start is not None and one.start.seed == UNSEEDED:
-                one.start.seed = SEEDS.next()
-            if not one.operation.later:
-                stack.extend(reversed(inputs_of(one)))
+            seen.add(node)
+            if node.start is not None and node.start.seed == UNSEEDED:
+                node.start.seed = SEEDS.next()
+            if not node.operation.later:
+                stack.extend(reversed(inputs_of(node)))
 
     down(roots)
-    for one in order:
-        if one.operation.later:
-            down(inputs_of(one))
+    for node in order:
+        if node.operation.later:
+            down(inputs_of(node))
 
 
 def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
@@ -401,25 +403,25 @@ def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
     taken: set[str] = set()
     labels: dict[str, str] = {}
     values = list(order)
-    for one in values:
-        if one.name:
-            names[one] = _free(one.name, taken)
-    for one in values:
-        if one.name:
+    for value in values:
+        if value.name:
+            names[value] = _free(value.name, taken)
+    for value in values:
+        if value.name:
             continue
-        first, dot, rest = one.origin.name.partition(".")
+        first, dot, tail = value.origin.name.partition(".")
         if first not in labels:
             label = first.partition(MARK)[0]
             labels[first] = _free(label, {name.lower() for name in labels.values()}, keep=False)
-        names[one] = _free(re.sub(rf"{MARK}\d+", "", labels[first] + dot + rest), taken)
+        names[value] = _free(re.sub(rf"{MARK}\d+", "", labels[first] + dot + tail), taken)
     return names
 
 
 def _free(name: str, taken: set[str], keep: bool = True) -> str:
-    found, number = name, 1
-    while found.lower() in taken:
+    unused, number = name, 1
+    while unused.lower() in taken:
         number += 1
-        found = f"{name}{number}"
+        unused = f"{name}{number}"
     if keep:
-        taken.add(found.lower())
-    return found
+        taken.add(unused.lower())
+    return unused

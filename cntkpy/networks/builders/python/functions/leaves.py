@@ -41,7 +41,7 @@ INFERRED_RANK = 2147483647
 
 
 class Initializer:
-    """How random parameters start.
+    """Initializers of random parameters.
 
     Args:
         kind: one of BrainScript's kinds.
@@ -89,15 +89,15 @@ class Initializer:
             start.filter_rank = self.filter_rank
 
     def start(self) -> Start:
-        """How a parameter starts; a seed that is not given is chosen when its network is made."""
+        """Return the start of a parameter; the network chooses a seed that is missing."""
         seed = calls.UNSEEDED if self.seed is None else self.seed
-        found = Start(self.kind, scale=self.scale, seed=seed if self.kind in RANDOM_KINDS else None)
-        self.into(found)
-        return found
+        start = Start(self.kind, scale=self.scale, seed=seed if self.kind in RANDOM_KINDS else None)
+        self.into(start)
+        return start
 
 
-def _rank(what: str, given: Any, least: int | None) -> int | None:
-    return None if given is None or given == INFERRED_RANK else check_whole(what, given, least)
+def _rank(name: str, rank: Any, least: int | None) -> int | None:
+    return None if rank is None or rank == INFERRED_RANK else check_whole(name, rank, least)
 
 
 GLOROT = Initializer("glorotUniform")
@@ -106,7 +106,7 @@ GLOROT = Initializer("glorotUniform")
 def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     """A parameter or constant; see `variables.parameter`."""
     if isinstance(shape, list | tuple):
-        shape = tuple(0 if is_whole(one) and one == UNKNOWN else one for one in shape)
+        shape = tuple(0 if is_whole(size) and size == UNKNOWN else size for size in shape)
     operation = OPERATIONS["LearnableParameter"]
     if isinstance(init, Initializer):
         if shape is None:
@@ -117,11 +117,11 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         return node
     array = as_array("a start value", init, kept_dtype(dtype))
     if shape is not None and 0 in dims(shape):
-        own = tuple(reversed(dims(shape)))
-        if array.ndim and len(own) == array.ndim and all(map(_fits, own, array.shape)):
+        declared = tuple(reversed(dims(shape)))
+        if array.ndim and len(declared) == array.ndim and all(map(_fits, declared, array.shape)):
             return leaf(None, array, dtype, label)
         if array.ndim:
-            shown = tuple(one or UNKNOWN for one in own)
+            shown = tuple(size or UNKNOWN for size in declared)
             message = f"an array of shape {array.shape} for a parameter of shape {shown}"
             raise UserError("BadShape", message, hint="init=array without a shape, or a number")
         node = NodeValue(operation, calls.origin(label), shape=dims(shape))
@@ -140,16 +140,16 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
     return node
 
 
-def _fits(size: int, given: int) -> bool:
-    """Whether an axis of an array is one of a parameter, whose size may be to be inferred (0)."""
-    return size in (0, given)
+def _fits(size: int, array_size: int) -> bool:
+    """Return whether an axis of an array is one of a parameter, whose size may be to be inferred (0)."""
+    return size in (0, array_size)
 
 
-def adopting_constant(given: Any) -> NodeValue:
+def adopting_constant(value: Any) -> NodeValue:
     """A constant that adopts the precision of the leaves that it meets; an array alone has its own."""
-    node = leaf(None, as_array("an operand", given, np.float64), DOUBLE, "Constant")
-    if isinstance(given, np.ndarray) and given.dtype in (HALF, DOUBLE):
-        cell_of(node).alone = given.dtype
+    node = leaf(None, as_array("an operand", value, np.float64), DOUBLE, "Constant")
+    if isinstance(value, np.ndarray) and value.dtype in (HALF, DOUBLE):
+        cell_of(node).alone = value.dtype
     cell_of(node).dtype = None
     return node
 
@@ -175,19 +175,21 @@ def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
     return node
 
 
-def check_axes(what: str, given: tuple[int, ...], node: NodeValue) -> None:
-    """Whether a value has the axes of a parameter that are known, while others may be to be inferred.
+def check_axes(subject: str, shape_given: tuple[int, ...], node: NodeValue) -> None:
+    """Return whether a value has the axes of a parameter that are known, while others may be to be inferred.
 
     Raises:
         UserError: it has others.
     """
-    own = tuple(reversed(node.shape or ()))
-    if len(own) != len(given) or any(one not in (0, size) for one, size in zip(own, given, strict=True)):
-        shape = tuple(one or UNKNOWN for one in own)
-        raise UserError("BadShape", f"{what} of shape {given} for a parameter of shape {shape}")
+    declared = tuple(reversed(node.shape or ()))
+    if len(declared) != len(shape_given) or any(
+        declared_size not in (0, size) for declared_size, size in zip(declared, shape_given, strict=True)
+    ):
+        shape = tuple(size or UNKNOWN for size in declared)
+        raise UserError("BadShape", f"{subject} of shape {shape_given} for a parameter of shape {shape}")
 
 
-def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda one: False) -> tuple[int, ...]:
+def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda element: False) -> tuple[int, ...]:
     """A node's shape of numpy's; 0 stands for what is to be inferred.
 
     Args:
@@ -195,29 +197,29 @@ def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda one: False) -> tu
         is_free: whether an element stands for a size that is 0 as well.
     """
     sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, list | tuple | np.ndarray) else (shape,)
-    for one in sizes:
-        if not is_free(one) and (not is_whole(one) or one < UNKNOWN):
+    for element in sizes:
+        if not is_free(element) and (not is_whole(element) or element < UNKNOWN):
             raise UserError("BadShape", f"{shape!r} is not a shape: numbers from 1 on are expected (0: to be inferred)")
-    return tuple(max(0, int(one)) for one in reversed(sizes))
+    return tuple(max(0, int(element)) for element in reversed(sizes))
 
 
-def _is_free(one: Any) -> bool:
-    """Whether an element of a shape stands for what each minibatch says: free, or to be inferred."""
-    return is_whole(one) and one in (FREE, UNKNOWN)
+def _is_free(size: Any) -> bool:
+    """Return whether an element of a shape stands for what each minibatch says: free, or to be inferred."""
+    return is_whole(size) and size in (FREE, UNKNOWN)
 
 
 def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:
     """A node's shape of that of an input; 0 stands for what each minibatch says."""
-    found = dims(shape, _is_free)
+    sizes = dims(shape, _is_free)
     free = sum(map(_is_free, shape)) if isinstance(shape, list | tuple | np.ndarray) else _is_free(shape)
-    if found.count(0) > free:
+    if sizes.count(0) > free:
         message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
         raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
     if sparse and free:
         raise UserError("NotSupported", "an input of sparse data has no free dimension", hint="give its size")
-    return found
+    return sizes
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape without its axes of one element."""
-    return tuple(one for one in shape if one != 1)
+    return tuple(size for size in shape if size != 1)

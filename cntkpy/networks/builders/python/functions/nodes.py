@@ -24,7 +24,7 @@ ONE_STEP = "#"
 
 @dataclass
 class Input:
-    """What an input is, apart from its shape.
+    """The properties of an input apart from its shape.
 
     Args:
         sequence: whether its samples come in sequences.
@@ -73,8 +73,8 @@ class ValueType:
     dynamic_axes: tuple[Any, ...]
 
     def keys(self) -> list[str]:
-        """Those of the arguments."""
-        return [one.name for one in fields(self)]
+        """Return the names of the arguments."""
+        return [field.name for field in fields(self)]
 
     def __getitem__(self, argument: str) -> Any:
         return getattr(self, argument)
@@ -95,14 +95,14 @@ def known_inputs(node: NodeValue) -> tuple[NodeValue, ...]:
 
 def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
     """The nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left out."""
-    waiting, found = deque(roots), dict[NodeValue, None]()
+    waiting, order = deque(roots), dict[NodeValue, None]()
     while waiting:
-        one = waiting.popleft()
-        if one not in found:
-            found[one] = None
-            if one not in ends:
-                waiting.extend(known_inputs(one))
-    return list(found)
+        node = waiting.popleft()
+        if node not in order:
+            order[node] = None
+            if node not in ends:
+                waiting.extend(known_inputs(node))
+    return list(order)
 
 
 def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
@@ -116,16 +116,16 @@ def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
     """
     cell = cell_of(value)
     cell.release()
-    found = INPUTS.get(value)
-    if found is not None:
-        value.options["dynamicAxis"] = found.axis if found.sequence else ONE_STEP if sequences else ""
+    kind = INPUTS.get(value)
+    if kind is not None:
+        value.options["dynamicAxis"] = kind.axis if kind.sequence else ONE_STEP if sequences else ""
     if value.operation.name == "ToBatch":
         value.options["oneStep"] = sequences
     if value.operation.name in ("Placeholder", "Recipe"):
         raise UserError("NoNode", "a placeholder is left in the function; give it an input first")
     node = add_node(network, value, name, None)
-    if found is not None:
-        node.dynamic_axes = 0 if found.static else 2 if found.sequence else 1
+    if kind is not None:
+        node.dynamic_axes = 0 if kind.static else 2 if kind.sequence else 1
     if cell.value is not None:
         node.value, node.init = cell.value.astype(network.dtype, copy=False), None
         node.shape = tuple(reversed(cell.value.shape))
@@ -136,29 +136,29 @@ def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
 
 
 def has_value(node: NodeValue) -> bool:
-    """Whether it has a value of its own: a parameter or a constant."""
+    """Return whether it has a value of its own: a parameter or a constant."""
     return node.start is not None if node.stored is None else node.stored.is_parameter
 
 
 def is_trained(node: NodeValue) -> bool:
-    """Whether training changes it."""
+    """Return whether training changes it."""
     if not has_value(node) or cell_of(node).frozen:
         return False
     return node.learning_rate_multiplier > 0
 
 
 def is_of_layer(node: NodeValue) -> bool:
-    """Whether it is a parameter that the library has made, whose path has names."""
+    """Return whether it is a parameter that the library has made, whose path has names."""
     return node.start is not None and node.stored is None and "." in node.origin.name
 
 
 def is_loaded_input(node: NodeValue) -> bool:
-    """Whether it is an input of a network that was read."""
+    """Return whether it is an input of a network that was read."""
     return node.stored is not None and node.stored.kind.layout == "always"
 
 
 def is_input(node: NodeValue) -> bool:
-    """Whether it is an input of data, of this program or of a network that was read."""
+    """Return whether it is an input of data, of this program or of a network that was read."""
     return node in INPUTS or is_loaded_input(node)
 
 

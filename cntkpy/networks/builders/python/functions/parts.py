@@ -32,35 +32,35 @@ def elements(call: str, shape: Sequence[int], axis: int, begin: int, end: int, s
     size = shape[axis]
     first, last = begin + size if begin < 0 else begin, end + size if end <= 0 else end
     if not 0 <= first < last <= size or step == 0:
-        what = f"the elements {begin} to {end} (exclusive)" + (f" with the stride {step}" if step != 1 else "")
-        message = f"{call}: {what} of the axis {axis}, which has {size}, do not exist"
+        subject = f"the elements {begin} to {end} (exclusive)" + (f" with the stride {step}" if step != 1 else "")
+        message = f"{call}: {subject} of the axis {axis}, which has {size}, do not exist"
         raise UserError("BadIndex", f"{message}; the shape is {tuple(shape)}")
     return list(range(first, last)[::step])
 
 
 def runs(numbers: Sequence[int]) -> list[Run]:
     """The same elements in the same order, neighbours together."""
-    found: list[Run] = []
-    for one in numbers:
-        if found and found[-1][1] == one:
-            found[-1] = (found[-1][0], one + 1)
+    result: list[Run] = []
+    for number in numbers:
+        if result and result[-1][1] == number:
+            result[-1] = (result[-1][0], number + 1)
         else:
-            found.append((one, one + 1))
-    return found
+            result.append((number, number + 1))
+    return result
 
 
-def check_index(given: Any) -> None:
+def check_index(key: Any) -> None:
     """An index of one axis.
 
     Raises:
         UserError: it is neither a number nor a slice nor a list of numbers nor dots.
     """
-    if given is ... or is_whole(given) or (isinstance(given, list) and given and all(map(is_whole, given))):
+    if key is ... or is_whole(key) or (isinstance(key, list) and key and all(map(is_whole, key))):
         return
-    if isinstance(given, slice) and all(one is None or is_whole(one) for one in (given.start, given.stop, given.step)):
+    if isinstance(key, slice) and all(bound is None or is_whole(bound) for bound in (key.start, key.stop, key.step)):
         return
     message = (
-        f"{shorten(repr(given))} is not an index: a whole number, a slice begin:end or a list of numbers is expected"
+        f"{shorten(repr(key))} is not an index: a whole number, a slice begin:end or a list of numbers is expected"
     )
     raise UserError("BadIndex", message)
 
@@ -76,14 +76,14 @@ def indexed(keys: Sequence[Any], shape: Sequence[int]) -> list[tuple[int, list[i
     Raises:
         UserError: there is no such axis, or it has no such elements.
     """
-    dots = [at for at, one in enumerate(keys) if one is ...]
+    dots = [position for position, key in enumerate(keys) if key is ...]
     behind = dots[0] if dots else len(keys)
     if len(keys) - len(dots) > len(shape) or len(dots) > 1:
-        what = "has ... more than once" if len(dots) > 1 else f"is for {len(keys) - len(dots)} axes"
-        raise UserError("BadIndex", f"the index {what}; the operand has the shape {tuple(shape)}")
-    places = [(axis, one) for axis, one in enumerate(keys[:behind])]
-    places += [(len(shape) - len(keys) + at, one) for at, one in enumerate(keys) if at > behind]
-    return [(axis, _numbers(shape, axis, one)) for axis, one in places]
+        problem = "has ... more than once" if len(dots) > 1 else f"is for {len(keys) - len(dots)} axes"
+        raise UserError("BadIndex", f"the index {problem}; the operand has the shape {tuple(shape)}")
+    places = [(axis, key) for axis, key in enumerate(keys[:behind])]
+    places += [(len(shape) - len(keys) + position, key) for position, key in enumerate(keys) if position > behind]
+    return [(axis, _numbers(shape, axis, key)) for axis, key in places]
 
 
 def _numbers(shape: Sequence[int], axis: int, key: Any) -> list[int]:
@@ -91,9 +91,9 @@ def _numbers(shape: Sequence[int], axis: int, key: Any) -> list[int]:
         step = 1 if key.step is None else int(key.step)
         return elements("an index", shape, axis, int(key.start or 0), int(key.stop or 0), step)
     return [
-        one
-        for at in (key if isinstance(key, list) else [key])
-        for one in elements("an index", shape, axis, int(at), int(at) + 1)
+        index
+        for number in (key if isinstance(key, list) else [key])
+        for index in elements("an index", shape, axis, int(number), int(number) + 1)
     ]
 
 

@@ -20,7 +20,7 @@ Node = NodeValue
 
 
 class Criterion(NamedTuple):
-    """What a formula stands for: its operands must fit as those of the criterion do, which formulas do not ask for.
+    """The criterion that a formula replaces; its operands must fit as those of the criterion.
 
     **Fields:**
 
@@ -40,7 +40,7 @@ def keep_criterion(formula: Node, of: Node, replaced: Mapping[Node, Node]) -> No
     """Let a formula stand for the criterion of another one, with other nodes in the place of some."""
     if of in CRITERIA:
         name, operands = CRITERIA[of]
-        CRITERIA[formula] = Criterion(name, tuple(replaced.get(one, one) for one in operands))
+        CRITERIA[formula] = Criterion(name, tuple(replaced.get(operand, operand) for operand in operands))
 
 
 def per_sample(node: Node) -> Node:
@@ -71,8 +71,8 @@ def _total(labels: Node, values: Node) -> Node:
 def _cross_entropy_with_softmax(labels: Node, z: Node) -> Node:
     """Its gradient to z is softmax(z) - labels, whatever the labels sum to, as that of the criterion."""
     logarithm = _("ReduceLogSum", z)
-    more = _("ElementTimes", _("Minus", _("ReduceSum", labels), _one()), _("_StopGradient", logarithm))
-    return _("Plus", _("Minus", logarithm, _total(labels, z)), more)
+    extra = _("ElementTimes", _("Minus", _("ReduceSum", labels), _one()), _("_StopGradient", logarithm))
+    return _("Plus", _("Minus", logarithm, _total(labels, z)), extra)
 
 
 def _cross_entropy(labels: Node, p: Node) -> Node:

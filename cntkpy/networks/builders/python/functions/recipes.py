@@ -62,22 +62,22 @@ def recipe(build: Build, operands: Iterable[NodeValue], name: str, closed: bool 
 
 
 def is_recipe(node: NodeValue) -> bool:
-    """Whether it waits for the shapes of its operands."""
+    """Return whether it waits for the shapes of its operands."""
     return node.operation is _RECIPE
 
 
 def is_open(root: NodeValue) -> bool:
-    """Whether a node depends on something that is not known yet: its shape may not be known either."""
-    return any(_is_unknown(one) or one.operation.name == "Placeholder" for one in ordered([root]))
+    """Return whether a node depends on something that is not known yet: its shape may not be known either."""
+    return any(_is_unknown(node) or node.operation.name == "Placeholder" for node in ordered([root]))
 
 
 def has_placeholders(roots: Iterable[NodeValue]) -> bool:
-    """Whether something that a program has yet to say is below some nodes."""
-    return any(one.operation.name == "Placeholder" for one in ordered(roots))
+    """Return whether something that a program has yet to say is below some nodes."""
+    return any(node.operation.name == "Placeholder" for node in ordered(roots))
 
 
 def settled(root: NodeValue) -> bool:
-    """Whether all is known that a node depends on, once its recipes have become nodes where that is possible."""
+    """Return whether all is known that a node depends on, once its recipes have become nodes where that is possible."""
     if not is_open(root):
         return True
     if _known:  # a recipe is becoming a node now, with the shapes that are known
@@ -95,10 +95,10 @@ def shape_of(root: NodeValue) -> Shape:
     for known in reversed(_known):
         if root in known:
             return known[root]
-    found = _known_shapes([root], strict=True).get(root)
-    if found is None:
+    shape = _known_shapes([root], strict=True).get(root)
+    if shape is None:
         raise OpenShape(any(map(is_free, ordered([root]))) and not has_placeholders([root]))
-    return found
+    return shape
 
 
 def resolve(roots: Iterable[NodeValue]) -> list[NodeValue]:
@@ -111,28 +111,32 @@ def resolve(roots: Iterable[NodeValue]) -> list[NodeValue]:
         order = ordered(roots)
         if calls.is_inside_step():
             return order
-        recipes = [one for one in order if is_recipe(one)]
+        recipes = [node for node in order if is_recipe(node)]
         if not recipes or not _resolve_some(order, recipes):
             return order
 
 
 def _resolve_some(order: list[NodeValue], recipes: list[NodeValue]) -> bool:
     """Let the recipes become nodes whose operands have known shapes; whether there are such."""
-    only_loops = not any(_is_unknown(one) and not is_recipe(one) for one in order)
+    only_loops = not any(_is_unknown(node) and not is_recipe(node) for node in order)
     for strict in (True, False) if only_loops else (True,):
         known = _known_shapes(order, strict)
-        ready = [one for one in recipes if all(source in known for source in known_inputs(one)) and not _waits(one)]
+        ready = [
+            recipe
+            for recipe in recipes
+            if all(source in known for source in known_inputs(recipe)) and not _waits(recipe)
+        ]
         if ready:
             with _knowing(known):
-                for one in ready:
-                    _become(one, one.options["build"](one.inputs))
+                for recipe in ready:
+                    _become(recipe, recipe.options["build"](recipe.inputs))
             return True
     return False
 
 
-def _waits(one: NodeValue) -> bool:
-    """Whether a recipe waits for what placeholders stand for."""
-    return one.options["closed"] and any(below.operation.name == "Placeholder" for below in ordered([one]))
+def _waits(node: NodeValue) -> bool:
+    """Return whether a recipe waits for what placeholders stand for."""
+    return node.options["closed"] and any(below.operation.name == "Placeholder" for below in ordered([node]))
 
 
 @contextmanager
@@ -144,37 +148,42 @@ def _knowing(shapes: Mapping[NodeValue, Shape]) -> Generator[None]:
         _known.pop()
 
 
-def _become(one: NodeValue, made: NodeValue) -> None:
+def _become(recipe_node: NodeValue, made: NodeValue) -> None:
     """Let a recipe be what was made of it; what is used elsewhere, too, is passed on."""
-    operands = known_inputs(one)
+    operands = known_inputs(recipe_node)
     if made in operands or not calls.inputs_of(made) or _is_in_loop(made, operands):
-        one.operation, one.options, one.inputs = OPERATIONS["Pass"], {}, (made,)
+        recipe_node.operation, recipe_node.options, recipe_node.inputs = OPERATIONS["Pass"], {}, (made,)
         return
     if made in CRITERIA:
-        CRITERIA[one] = CRITERIA[made]
-    if (block := block_of(made)) is not None and block_of(one) is None:
-        mark_block(one, block)
-    if not written_operands(one):
-        mark_written(one, written_operands(made))
-    one.operation, one.options, one.inputs, one.origin = made.operation, made.options, made.inputs, made.origin
-    one.name = one.name or made.name
+        CRITERIA[recipe_node] = CRITERIA[made]
+    if (block := block_of(made)) is not None and block_of(recipe_node) is None:
+        mark_block(recipe_node, block)
+    if not written_operands(recipe_node):
+        mark_written(recipe_node, written_operands(made))
+    recipe_node.operation, recipe_node.options, recipe_node.inputs, recipe_node.origin = (
+        made.operation,
+        made.options,
+        made.inputs,
+        made.origin,
+    )
+    recipe_node.name = recipe_node.name or made.name
 
 
 def _is_in_loop(made: NodeValue, below: Iterable[NodeValue]) -> bool:
     seen = set(below)
-    waiting = [one for one in calls.inputs_of(made) if one not in seen]
+    waiting = [source for source in calls.inputs_of(made) if source not in seen]
     while waiting:
-        one = waiting.pop()
-        if one is made:
+        node = waiting.pop()
+        if node is made:
             return True
-        if one not in seen:
-            seen.add(one)
-            waiting.extend(calls.inputs_of(one))
+        if node not in seen:
+            seen.add(node)
+            waiting.extend(calls.inputs_of(node))
     return False
 
 
 def is_free(node: NodeValue) -> bool:
-    """Whether its shape is known only with data: an input with free dimensions, the unpacked steps of sequences."""
+    """Return whether only data give its shape: an input with free dimensions, unpacked steps of sequences."""
     if node in INPUTS:
         return node.shape is not None and 0 in node.shape
     if node.stored is not None or node.operation.name not in UNPACKED:
@@ -183,7 +192,7 @@ def is_free(node: NodeValue) -> bool:
 
 
 def _is_unknown(node: NodeValue) -> bool:
-    """Whether nothing is known of a node: a placeholder without shape, a recipe, a state whose step is being made."""
+    """Return whether a node is unknown: a placeholder without shape, a recipe, a state of an unfinished step."""
     if node.operation.name == "Placeholder":
         return node.shape is None or 0 in node.shape
     return is_free(node) or is_recipe(node) or (node.operation.later and not known_inputs(node))
@@ -194,15 +203,15 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
     network = Network("float")
     order = ordered(roots)
     made = {
-        one: network.add(str(at), _UNKNOWN)
-        if _is_unknown(one) or one.operation.name == "Placeholder"
-        else add(network, one, str(at), True)
-        for at, one in enumerate(order)
+        node: network.add(str(index), _UNKNOWN)
+        if _is_unknown(node) or node.operation.name == "Placeholder"
+        else add(network, node, str(index), True)
+        for index, node in enumerate(order)
     }
-    for one, node in made.items():
+    for value, node in made.items():
         if node.kind is not _UNKNOWN:
-            node.inputs = [made[source] for source in known_inputs(one)]
-        elif not _is_unknown(one):
-            node.shape = one.shape
+            node.inputs = [made[source] for source in known_inputs(value)]
+        elif not _is_unknown(value):
+            node.shape = value.shape
     infer_known(list(made.values()), strict)
-    return {one: node.shape for one, node in made.items() if node.shape is not None and 0 not in node.shape}
+    return {value: node.shape for value, node in made.items() if node.shape is not None and 0 not in node.shape}

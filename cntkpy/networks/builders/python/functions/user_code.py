@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.nodes.host import HOST, HostFunction, StoredHost
+from cntkpy.networks.nodes.host.kinds import HOST, HostFunction, StoredHost
 
 Factory = Callable[[Sequence[Any], str, StoredHost], HostFunction]
 """Makes the code of a node of a model of its operands, its name, and what was stored."""

@@ -41,7 +41,7 @@ def input_variable(
         name: names it.
     """
     axes: Sequence[Any] = dynamic_axes if isinstance(dynamic_axes, list | tuple) else [dynamic_axes]
-    named = [axis_name(one) for one in axes if not is_batch(one)]
+    named = [axis_name(axis) for axis in axes if not is_batch(axis)]
     kind = Input(len(axes) > 1, named[-1] if len(axes) > 1 and named else "", not axes, needs_gradient)
     return Function(data_input(shape, dtype, is_sparse, name, kind))
 
@@ -72,7 +72,7 @@ def sequence_input(
 def parameter(
     shape: Shape | None = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> Function:
-    """What training changes.
+    """Return a parameter.
 
     Args:
         shape: 0 or -1 for axes to be inferred; not needed where `init` is an array.
@@ -84,8 +84,8 @@ def parameter(
     """
     del device
     check_name(name)
-    own = chosen_dtype("parameter", dtype) or _dtype_of_array(init)
-    node = leaf(shape, GLOROT if init is None else init, own, name or "Parameter")
+    chosen = chosen_dtype("parameter", dtype) or _dtype_of_array(init)
+    node = leaf(shape, GLOROT if init is None else init, chosen, name or "Parameter")
     node.name = name
     node.learning_rate_multiplier = 1.0
     return Function(node)
@@ -110,9 +110,9 @@ def layer_parameter(shape: Shape, init: Any, name: str) -> Function:
     return made
 
 
-def _dtype_of_array(given: Any) -> np.dtype[Any]:
+def _dtype_of_array(init: Any) -> np.dtype[Any]:
     """Half or double precision for an array of it, else single."""
-    return given.dtype if isinstance(given, np.ndarray) and given.dtype in (HALF, DOUBLE) else SINGLE
+    return init.dtype if isinstance(init, np.ndarray) and init.dtype in (HALF, DOUBLE) else SINGLE
 
 
 def placeholder(shape: Shape | None = None, dynamic_axes: Any = None, name: str = "") -> Function:

@@ -86,10 +86,12 @@ def edit_distance_error(
         `input_a` (at least one for each sequence), so that the mean over the steps is the error rate. Penalties say
         which way is the cheapest; its edits are counted. No gradient.
     """
-    given = {"subPen": subPen, "delPen": delPen, "insPen": insPen}
-    penalties = {what: check_number(f"edit_distance_error: {what}", one) for what, one in given.items()}
+    costs = {"subPen": subPen, "delPen": delPen, "insPen": insPen}
+    penalties = {label: check_number(f"edit_distance_error: {label}", cost) for label, cost in costs.items()}
     squash = check_flag("edit_distance_error: squashInputs", squashInputs)
-    ignored = [float(check_whole("edit_distance_error: a token of tokensToIgnore", one, 0)) for one in tokensToIgnore]
+    ignored = [
+        float(check_whole("edit_distance_error: a token of tokensToIgnore", token, 0)) for token in tokensToIgnore
+    ]
     options: dict[str, Any] = {**penalties, "squashInputs": squash, "tokensToIgnore": ignored}
     return number(operator("EditDistanceError", as_node(input_a), as_node(input_b), **options), name)
 

@@ -36,42 +36,42 @@ from cntkpy.networks.builders.python.operations.operators import (
 )
 
 
-def _named(found: Function, name: str) -> Function:
-    return alias(found, name) if name else found
+def _named(function: Function, name: str) -> Function:
+    return alias(function, name) if name else function
 
 
-def element_max(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
+def element_max(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """The larger one, element by element."""
-    given, name = _several((left, right, *more), name)
-    return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), given), name)
+    operands, name = _several((left, right, *further), name)
+    return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), operands), name)
 
 
-def element_min(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
+def element_min(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """The smaller one, element by element."""
-    given, name = _several((left, right, *more), name)
-    return _named(reduce(lambda a, b: element_select(less(a, b), a, b), given), name)
+    operands, name = _several((left, right, *further), name)
+    return _named(reduce(lambda a, b: element_select(less(a, b), a, b), operands), name)
 
 
 def sum(*operands: Operand, name: str = "") -> Function:
     """The sum of several operands, or of a list of them."""
-    given, name = _several(operands, name)
-    return _named(reduce(plus, given), name)
+    functions, name = _several(operands, name)
+    return _named(reduce(plus, functions), name)
 
 
 def mean(*operands: Operand, name: str = "") -> Function:
     """The mean of several operands, or of a list of them."""
-    given, name = _several(operands, name)
-    return element_divide(reduce(plus, given), float(len(given)), name=name)
+    functions, name = _several(operands, name)
+    return element_divide(reduce(plus, functions), float(len(functions)), name=name)
 
 
 def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], str]:
     """The operands, and the name, which may follow them."""
     if operands and isinstance(operands[-1], str):
         operands, name = operands[:-1], operands[-1]
-    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    if not given:
+    listed = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    if not listed:
         raise UserError("WrongArguments", "a sum or a mean needs an operand")
-    return [as_node(one) for one in given], name
+    return [as_node(operand) for operand in listed], name
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
@@ -226,21 +226,25 @@ def batch_normalization(
         message = "batch_normalization without running_count counts samples from 0; running_count=constant(0) says so"
         warnings.warn(message, UserWarning, stacklevel=2)
         return made
-    own, number = cell_of(made.root), _count(running_count)
+    cell, number = cell_of(made.root), _count(running_count)
     if isinstance(running_count, Function):
         constant = cell_of(running_count.root)
-        constant.shows = constant.shows or own.counter
-        own.use(constant.shows)
-    own.samples = number
+        constant.shows = constant.shows or cell.counter
+        cell.use(constant.shows)
+    cell.samples = number
     return made
 
 
-def _count(given: Any) -> int:
+def _count(running_count: Any) -> int:
     """The samples that running statistics are of, as a program gives them."""
-    value = given.value if isinstance(given, Function) and given.is_leaf and not given.is_input else given
+    value = (
+        running_count.value
+        if isinstance(running_count, Function) and running_count.is_leaf and not running_count.is_input
+        else running_count
+    )
     number = np.asarray(value) if isinstance(value, int | float | np.ndarray | np.generic) else np.empty(0)
     if number.size != 1 or not number.reshape(())[()] >= 0:
-        message = f"batch_normalization: running_count is a constant of one number from 0 on, not {given!r}"
+        message = f"batch_normalization: running_count is a constant of one number from 0 on, not {running_count!r}"
         raise UserError("WrongArguments", message, hint="running_count=constant(0)")
     return int(number.reshape(()))
 

@@ -116,17 +116,17 @@ def _of_any_rank(
         how = how.after_steps(along)
     if reduction_rank == 0:
         x = expand_dims(x, 0)
-    found = _slid(kernels, x, (*head, *spatial), how, "")
-    return squeeze(found, [1], name) if sequential else alias(found, name) if name else found
+    convolved = _slid(kernels, x, (*head, *spatial), how, "")
+    return squeeze(convolved, [1], name) if sequential else alias(convolved, name) if name else convolved
 
 
 def _slid(kernels: Function, x: Function, shape: Sequence[int], how: Sliding, name: str) -> Function:
     """A convolution node; `shape`: (count, channels of a group, sizes) of the filters."""
     count, *kernel = shape
     options = how.options(kernel)
-    found = operator("Convolution", kernels, x, list(options["kernelShape"]), label=name, mapDims=count)
-    found.root.options.update(options)
-    return checked(found)
+    node = operator("Convolution", kernels, x, list(options["kernelShape"]), label=name, mapDims=count)
+    node.root.options.update(options)
+    return checked(node)
 
 
 def _rank(x: Function) -> int | None:
@@ -207,18 +207,18 @@ def _spread(
     count, *kernel = shape
     options = how.options(kernel)
     made = list(options["kernelShape"])
-    found = operator("Convolution", kernels, x, made, label=name, mapDims=count, transpose=True)
+    node = operator("Convolution", kernels, x, made, label=name, mapDims=count, transpose=True)
     if output_shape is not None:
         sizes = per_axis(f"{how.call}: output_shape", output_shape, len(kernel) - 1, 0)
         options["outputShape"] = tuple(reversed(sizes))
-    found.root.options.update(options)
-    return checked(found)
+    node.root.options.update(options)
+    return checked(node)
 
 
-def _windows(given: Any, what: str, flags: bool = False) -> tuple[Any, ...]:
+def _windows(values: Any, subject: str, flags: bool = False) -> tuple[Any, ...]:
     """One value for all axes of windows or one for each, as BrainScript's nodes take them."""
-    several = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
-    checked = [check_flag(what, one) if flags else check_whole(what, one, 1) for one in several]
+    several = list(values) if isinstance(values, list | tuple | np.ndarray) else [values]
+    checked = [check_flag(subject, value) if flags else check_whole(subject, value, 1) for value in several]
     return tuple(reversed(checked))
 
 
@@ -253,7 +253,7 @@ def pooling(
         "ceilOutDim": check_flag("pooling: ceil_out_dim", ceil_out_dim),
         "includePad": check_flag("pooling: include_pad", include_pad),
     }
-    found = operator(
+    node = operator(
         "Pooling",
         as_node(operand),
         pooling_type,
@@ -262,13 +262,15 @@ def pooling(
         stride=list(_windows(strides, "pooling: strides")),
         autoPadding=list(_windows(auto_padding, "pooling: auto_padding", flags=True)),
     )
-    found.root.options.update(options)
-    return checked(found)
+    node.root.options.update(options)
+    return checked(node)
 
 
-def _check_kind(call: str, given: Any) -> None:
-    if given not in (MAX_POOLING, AVG_POOLING):
-        raise UserError("BadChoice", f"{call}: pooling_type is MAX_POOLING or AVG_POOLING, not {shorten(repr(given))}")
+def _check_kind(call: str, pooling_type: Any) -> None:
+    if pooling_type not in (MAX_POOLING, AVG_POOLING):
+        raise UserError(
+            "BadChoice", f"{call}: pooling_type is MAX_POOLING or AVG_POOLING, not {shorten(repr(pooling_type))}"
+        )
 
 
 def unpooling(
@@ -286,7 +288,7 @@ def unpooling(
     """
     if unpooling_type != MAX_UNPOOLING:
         raise UserError("NotSupported", "unpooling reverses MAX_POOLING only", hint="its kind is MAX_UNPOOLING")
-    found = operator(
+    node = operator(
         "MaxUnpooling",
         as_node(operand),
         as_node(pooling_input),
@@ -295,8 +297,8 @@ def unpooling(
         stride=list(_windows(strides, "unpooling: strides")),
         autoPadding=list(_windows(auto_padding, "unpooling: auto_padding", flags=True)),
     )
-    found.root.options.update(sharedPadding=True, wholePicture=True)
-    return checked(found)
+    node.root.options.update(sharedPadding=True, wholePicture=True)
+    return checked(node)
 
 
 def roipooling(
@@ -331,9 +333,9 @@ def roipooling(
     if scale == 0:
         message = "roipooling: spatial_scale is larger than 0: the size of the operand by that of the input picture"
         raise UserError("BadValue", message, hint="1 / 16 after four poolings by steps of 2")
-    found = operator("ROIPooling", as_node(operand), as_node(rois), list(dims(roi_output_shape)), label=name)
-    found.root.options.update(kind=pooling_type, spatialScale=scale)
-    return found
+    node = operator("ROIPooling", as_node(operand), as_node(rois), list(dims(roi_output_shape)), label=name)
+    node.root.options.update(kind=pooling_type, spatialScale=scale)
+    return node
 
 
 __all__ = [

@@ -37,7 +37,7 @@ def to_sequence(
     if not isinstance(label, str) or not label.isidentifier():
         message = f"to_sequence: sequence_axis_name_prefix is a name, not {shorten(repr(label))}"
         raise UserError("WrongArguments", message, hint="to_sequence(x, lengths, 'words_')")
-    operands = [as_node(one) for one in (x, sequence_lengths) if one is not None]
+    operands = [as_node(operand) for operand in (x, sequence_lengths) if operand is not None]
     made = calls.call(
         "_ToSequence" if len(operands) == 1 else "_ToSequenceOf",
         *map(to_operand, operands),

@@ -50,12 +50,12 @@ def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims
         if keepdims and rank == 1:
             return result
     else:
-        gone, result = {static_axis(call, one, rank) for one in axes}, x
-        for one in sorted(gone):
-            result = operator(_LIBRARY[how], result, axis=place(one, rank))
+        gone, result = {static_axis(call, reduced, rank) for reduced in axes}, x
+        for reduced in sorted(gone):
+            result = operator(_LIBRARY[how], result, axis=place(reduced, rank))
         if keepdims:
             return result
-    kept = [1 if at in gone else size for at, size in enumerate(shape) if keepdims or at not in gone]
+    kept = [1 if index in gone else size for index, size in enumerate(shape) if keepdims or index not in gone]
     return reshape(result, kept)
 
 
@@ -77,8 +77,8 @@ def argmin(x: Operand, axis: Any = None, name: str = "") -> Function:
 def _extreme_number(call: str, x: Function, axis: Any, name: str) -> Function:
     rank = len(x.shape)
     if axis is None or (isinstance(axis, Axis) and axis.kind == "all static"):
-        found = _extreme_number(call, flatten(x), 0, "" if rank > 1 else name)
-        return reshape(found, (1,) * rank, name=name) if rank > 1 else found
+        flat_number = _extreme_number(call, flatten(x), 0, "" if rank > 1 else name)
+        return reshape(flat_number, (1,) * rank, name=name) if rank > 1 else flat_number
     along = static_axis(call, axis, rank)
     numbers = _numbers(x, along)
     size = x.shape[along]
@@ -111,7 +111,7 @@ def top_k(x: Operand, k: int, axis: Any = -1, name: str = "") -> Function:
         UserError: the axis does not exist, or has fewer elements.
     """
     check_whole("top_k: k", k, 1)
-    values, numbers = (_top(as_node(x), k, axis, one) for one in (False, True))
+    values, numbers = (_top(as_node(x), k, axis, is_number) for is_number in (False, True))
     return Function((labelled(values, name).root, numbers.root))
 
 
@@ -164,7 +164,7 @@ def take(reference: Operand, indices: Operand, axis: Any = None, name: str = "")
     table, numbers = as_node(reference), as_node(indices)
     shape = table.shape
     along = static_axis("gather", 0 if axis is None else axis, len(shape))
-    first = transpose(table, [along, *(at for at in range(len(shape)) if at != along)])
+    first = transpose(table, [along, *(index for index in range(len(shape)) if index != along)])
     wanted = numbers.shape
     flat = one_hot(reshape(numbers, (-1,)), shape[along])
     rows = operator("Times", reshape(first, (shape[along], -1)), flat)

@@ -36,8 +36,8 @@ CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD = 0, 1, 2
 """Modes of `pad`."""
 
 
-def _named(found: Function, name: str) -> Function:
-    return alias(found, name) if name else found
+def _named(function: Function, name: str) -> Function:
+    return alias(function, name) if name else function
 
 
 @needs_shapes
@@ -65,18 +65,18 @@ def pad(
             raise UserError(
                 "WrongArguments", f"pad: a pattern is made of pairs, not of {pair!r}", hint="[(1, 1), (0, 2)]"
             )
-        for one in pair:
-            check_whole("a number of elements to pad", one, 0)
+        for count in pair:
+            check_whole("a number of elements to pad", count, 0)
     if len(pattern) != len(result.shape):
         raise UserError("BadShape", f"pad: a pattern of {len(pattern)} pairs for {len(result.shape)} axes")
     if mode not in (CONSTANT_PAD, REFLECT_PAD, SYMMETRIC_PAD):
         raise UserError("BadChoice", f"a mode of pad is CONSTANT_PAD, REFLECT_PAD or SYMMETRIC_PAD, not {mode}")
-    for axis, (before, after) in enumerate(pattern):
-        result = _padded(result, axis, before, after, mode, constant_value)
+    for axis, (front, after) in enumerate(pattern):
+        result = _padded(result, axis, front, after, mode, constant_value)
     return _named(result, name)
 
 
-def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: float) -> Function:
+def _padded(x: Function, axis: int, leading: int, after: int, mode: int, value: float) -> Function:
     size = x.shape[axis]
     if mode == CONSTANT_PAD:
 
@@ -84,14 +84,14 @@ def _padded(x: Function, axis: int, before: int, after: int, mode: int, value: f
             shape = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
             return [as_node(np.full(shape, value, np.float32))] if count else []
 
-        parts = [*filled(before), x, *filled(after)]
+        parts = [*filled(leading), x, *filled(after)]
     else:
         edge = 1 if mode == REFLECT_PAD else 0
-        if max(before, after) > size - edge:
-            raise UserError("BadShape", f"pad: {max(before, after)} elements cannot be mirrored of {size}")
-        one = [slice(x, axis, at, at + 1) for at in range(size)]
-        front = one[edge : before + edge][::-1]
-        behind = one[size - after - edge : size - edge][::-1]
+        if max(leading, after) > size - edge:
+            raise UserError("BadShape", f"pad: {max(leading, after)} elements cannot be mirrored of {size}")
+        slices = [slice(x, axis, index, index + 1) for index in range(size)]
+        front = slices[edge : leading + edge][::-1]
+        behind = slices[size - after - edge : size - edge][::-1]
         parts = [*front, x, *behind]
     return splice(*parts, axis=axis) if len(parts) > 1 else x
 
@@ -119,8 +119,8 @@ def crop_automatic_with_ancestors(
     node_input: Operand, node_referent: Operand, ancestor_input: Operand, ancestor_referent: Operand, name: str = ""
 ) -> Function:
     """As `crop_automatic`, where the two depend on two images that lie on each other."""
-    given = map(as_node, (node_input, node_referent, ancestor_input, ancestor_referent))
-    return operator("_CropWithAncestors", *given, label=name)
+    operands = map(as_node, (node_input, node_referent, ancestor_input, ancestor_referent))
+    return operator("_CropWithAncestors", *operands, label=name)
 
 
 @needs_shapes
@@ -148,7 +148,7 @@ def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Functio
 
 
 def _channels(call: str, x: Function) -> int:
-    """How many channels there are.
+    """Return the number of channels.
 
     Raises:
         UserError: it is a number.
@@ -158,9 +158,9 @@ def _channels(call: str, x: Function) -> int:
     return x.shape[0]
 
 
-def _picture(what: str, x: Function) -> tuple[int, int, int]:
+def _picture(call: str, x: Function) -> tuple[int, int, int]:
     if len(x.shape) != 3:
-        raise UserError("BadShape", f"{what} takes pictures (channels, height, width), not {x.shape}")
+        raise UserError("BadShape", f"{call} takes pictures (channels, height, width), not {x.shape}")
     return x.shape[0], x.shape[1], x.shape[2]
 
 
@@ -191,7 +191,7 @@ def local_response_normalization(
     check_whole("depth_radius", depth_radius, 0)
     channels = _channels("local_response_normalization", x)
     wider = pad(square(x), [(depth_radius, depth_radius)] + [(0, 0)] * (len(x.shape) - 1))
-    total = reduce(plus, [slice(wider, 0, at, at + channels) for at in range(2 * depth_radius + 1)])
+    total = reduce(plus, [slice(wider, 0, channel, channel + channels) for channel in range(2 * depth_radius + 1)])
     return element_divide(
         x, pow(plus(element_times(alpha / (2 * depth_radius + 1), total), float(bias)), float(beta)), name=name
     )
@@ -202,11 +202,11 @@ def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Func
     """Scalar * x, and a bias added for each channel."""
     picture = as_node(x)
     _channels("image_scaler", picture)
-    given = as_array("image_scaler: biases", biases, np.float64)
-    if given.shape != picture.shape[:1]:
-        message = f"image_scaler: biases of shape {given.shape} for an image of shape {picture.shape}"
+    bias = as_array("image_scaler: biases", biases, np.float64)
+    if bias.shape != picture.shape[:1]:
+        message = f"image_scaler: biases of shape {bias.shape} for an image of shape {picture.shape}"
         raise UserError("BadShape", message, hint="biases is a list with a number for each channel")
-    shift = given.reshape(-1, *[1] * (len(picture.shape) - 1))
+    shift = bias.reshape(-1, *[1] * (len(picture.shape) - 1))
     return plus(element_times(picture, float(scalar)), shift, name=name)
 
 

@@ -82,9 +82,9 @@ def _nce_loss(
     if UNKNOWN in w.shape:
         _ = times_transpose(x, w).shape  # the parameter gets its shape
     sizes = {"biases": b, "labels": y, "noise_distribution": q}
-    for what, size in ((what, math.prod(one.shape)) for what, one in sizes.items()):
+    for label, size in ((label, math.prod(operand.shape)) for label, operand in sizes.items()):
         if size != w.shape[0]:
-            raise UserError("BadShape", f"nce_loss: the weights are of {w.shape[0]} classes, {what} of {size}")
+            raise UserError("BadShape", f"nce_loss: the weights are of {w.shape[0]} classes, {label} of {size}")
     drawn = random_sample(q, *draws)
     expected = reshape(random_sample_inclusion_frequency(q, *draws), (-1, 1))
     shift = reshape(b, (-1, 1)) - log(expected)
@@ -116,8 +116,8 @@ def fmeasure(output: Operand, target: Operand, beta: float = 1) -> Function:
         message = f"fmeasure: the output has the shape {o.shape}, the target {t.shape}"
         raise UserError("BadShape", message, hint="both need as many axes as each other: reshape one of them")
     axes = (1, 2) if len(o.shape) == 3 else None
-    right, given, wanted = (reduce_sum(one, axes) for one in (o * t, o, t))
-    return 1.0 - (1.0 + weight) * right / (weight * wanted + given)
+    right, predicted, wanted = (reduce_sum(value, axes) for value in (o * t, o, t))
+    return 1.0 - (1.0 + weight) * right / (weight * wanted + predicted)
 
 
 def hierarchical_softmax_layer(

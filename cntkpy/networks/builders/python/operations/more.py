@@ -105,8 +105,8 @@ def associative_multi_arg(f: Callable[..., Function]) -> Callable[..., Function]
         if operands and isinstance(operands[-1], str):
             operands, label = operands[:-1], operands[-1]
         result = f(arg1, arg2, name="" if operands else label)
-        for at, one in enumerate(operands):
-            result = f(result, one, name=label if at == len(operands) - 1 else "")
+        for index, operand in enumerate(operands):
+            result = f(result, operand, name=label if index == len(operands) - 1 else "")
         return result
 
     return apply

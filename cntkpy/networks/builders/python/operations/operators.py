@@ -43,16 +43,16 @@ from cntkpy.networks.builders.python.operations.reshaping import (
 from cntkpy.networks.builders.python.operations.steps_of import steps_of
 
 
-def _split(more: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], str]:
+def _split(operands: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...], str]:
     """Further operands, and the name, which may follow them."""
-    return (more[:-1], more[-1]) if more and isinstance(more[-1], str) else (more, name)
+    return (operands[:-1], operands[-1]) if operands and isinstance(operands[-1], str) else (operands, name)
 
 
-def plus(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
+def plus(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """The sum."""
-    more, name = _split(more, name)
-    result = checked(operator("Plus", as_node(left), as_node(right), label="" if more else name))
-    return plus(result, *more, name=name) if more else result
+    further, name = _split(further, name)
+    result = checked(operator("Plus", as_node(left), as_node(right), label="" if further else name))
+    return plus(result, *further, name=name) if further else result
 
 
 def minus(left: Operand, right: Operand, name: str = "") -> Function:
@@ -60,11 +60,11 @@ def minus(left: Operand, right: Operand, name: str = "") -> Function:
     return checked(operator("Minus", as_node(left), as_node(right), label=name))
 
 
-def element_times(left: Operand, right: Operand, *more: Operand, name: str = "") -> Function:
+def element_times(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """The product, element by element."""
-    more, name = _split(more, name)
-    result = checked(operator("ElementTimes", as_node(left), as_node(right), label="" if more else name))
-    return element_times(result, *more, name=name) if more else result
+    further, name = _split(further, name)
+    result = checked(operator("ElementTimes", as_node(left), as_node(right), label="" if further else name))
+    return element_times(result, *further, name=name) if further else result
 
 
 def element_divide(left: Operand, right: Operand, name: str = "") -> Function:
@@ -145,7 +145,7 @@ def _softmax_along(call: str, x: Function, axis: Any, name: str) -> Function:
 
 
 def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
-    """Whether an axis is all there is of a sample, which has no other.
+    """Return whether an axis is all there is of a sample, which has no other.
 
     Raises:
         UserError: there is no such axis.
@@ -164,9 +164,9 @@ def cast(node_input: Operand, dtype: Any, name: str = "") -> Function:
     All that x depends on is computed in it, too. A network with parts of half and of single precision is computed in
     half precision, and has values of single precision after a cast to it.
     """
-    found = alias(node_input, name)
-    CASTS[found.root] = checked_dtype(dtype)
-    return found
+    converted = alias(node_input, name)
+    CASTS[converted.root] = checked_dtype(dtype)
+    return converted
 
 
 def square(x: Operand, name: str = "") -> Function:
@@ -182,7 +182,7 @@ def leaky_relu(x: Operand, alpha: float = 0.01, name: str = "") -> Function:
 
 def clip(x: Operand, min_value: Operand, max_value: Operand, name: str = "") -> Function:
     """X limited to a range."""
-    numbers = [one for one in (min_value, max_value) if isinstance(one, int | float)]
+    numbers = [bound for bound in (min_value, max_value) if isinstance(bound, int | float)]
     if len(numbers) == 2 and numbers[0] > numbers[1]:
         raise UserError("BadValue", f"clip: the least value, {min_value}, is larger than the greatest, {max_value}")
     return checked(operator("Clip", as_node(min_value), as_node(max_value), as_node(x), label=name))
@@ -259,7 +259,7 @@ def _cross_entropy_along(z: Function, y: Function, axis: Any, name: str) -> Func
 def classification_error(
     output_vector: Operand, target_vector: Operand, axis: Any = -1, topN: int = 1, name: str = ""
 ) -> Function:
-    """Whether the target is not among the `topN` largest elements of the output, along an axis.
+    """Return 1 where the target is not among the `topN` largest elements of the output along an axis, else 0.
 
     Args:
         output_vector: the output.
@@ -348,12 +348,12 @@ def ndcg_at_1(output: Operand, gain: Operand, group: Operand, name: str = "") ->
     return number(operator("NDCG1Eval", *map(as_node, (gain, output, group))), name)
 
 
-def _same_elements(what: str, output: Function, target: Function) -> None:
+def _same_elements(call: str, output: Function, target: Function) -> None:
     """An error here says more than one when the network is made."""
     if not (target.is_input or target.is_parameter) or not (output.is_input or output.is_parameter):
         return
     if output.shape != target.shape:
-        raise UserError("BadShape", f"{what}: the output has the shape {output.shape}, the target {target.shape}")
+        raise UserError("BadShape", f"{call}: the output has the shape {output.shape}, the target {target.shape}")
 
 
 # --------------------------------------------------------------------------------------------- sequences
@@ -379,7 +379,7 @@ def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Functi
 
 
 def _has_placeholder(x: Operand) -> bool:
-    """Whether a function waits for its input, whose steps are not known before."""
+    """Return whether a function waits for its input, whose steps are not known before."""
     return bool(as_node(x).placeholders) and bool(steps_of(x).placeholders)
 
 
@@ -440,7 +440,7 @@ def _in_every_step(x: Function, like: Function, is_number: bool, name: str) -> F
 
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:
     """The steps from `begin_index` to `end_index` (exclusive; negative ones and 0 count from the end)."""
-    begin, end = (check_whole("sequence.slice: an index", one) for one in (begin_index, end_index))
+    begin, end = (check_whole("sequence.slice: an index", index) for index in (begin_index, end_index))
     return steps_from("sequence.slice", as_node(seq), begin, end, name)
 
 
@@ -484,7 +484,7 @@ def random_sample(
 def random_sample_inclusion_frequency(
     weights: Operand, num_samples: int, allow_duplicates: bool, seed: int | None = None, name: str = ""
 ) -> Function:
-    """How often each class is expected among those of `random_sample`; see there."""
+    """Return the expected count of each class among those of `random_sample`; see there."""
     return _sampled("_RandomSampleFrequency", weights, num_samples, allow_duplicates, seed, name)
 
 

@@ -15,7 +15,7 @@ from cntkpy.networks.builders.python.functions.variables import constant
 
 
 def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:
-    numbers = [check_number(f"an argument of {distribution}", one) for one in (first, second)]
+    numbers = [check_number(f"an argument of {distribution}", argument) for argument in (first, second)]
     return operator("_RandomLike", as_node(x), distribution, *numbers, seed_option(seed), label=name)
 
 

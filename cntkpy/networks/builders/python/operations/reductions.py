@@ -54,13 +54,13 @@ def _reduced(call: str, how: str, x: Operand, axis: Along, keepdims: Any, name: 
     several = list(axis) if isinstance(axis, list | tuple) else [axis]
     if not several:
         raise UserError("BadIndex", f"{call}: a reduction goes over one axis at least", hint="None: over all elements")
-    kinds = [one.kind if isinstance(one, Axis) else "" for one in several]
+    kinds = [item.kind if isinstance(item, Axis) else "" for item in several]
     batch, everything = any(map(is_batch, several)), "all" in kinds
     steps = any(map(is_sequence, several))
     result = as_node(x)
     if everything or None in several or "all static" in kinds:
         result = over_axes(call, how, result, None, keepdims and not everything)
-    elif static := [one for one in several if not is_batch(one) and not is_sequence(one)]:
+    elif static := [item for item in several if not is_batch(item) and not is_sequence(item)]:
         result = over_axes(call, how, result, static, keepdims)
     if batch or everything:
         result = operator("_ReduceMinibatch", result, how)
@@ -70,7 +70,7 @@ def _reduced(call: str, how: str, x: Operand, axis: Along, keepdims: Any, name: 
 
 
 def _name_of(keepdims: bool | str, name: str) -> tuple[bool | str, str]:
-    """Whether axes stay, and the name, which may be in its place in older programs."""
+    """Return whether axes stay, and the name, which may be in its place in older programs."""
     return (True, keepdims) if isinstance(keepdims, str) else (keepdims, name)
 
 

@@ -28,13 +28,13 @@ def alias(x: Operand, name: str = "") -> Function:
     return operator("Pass", as_node(x), label=name)
 
 
-def named(found: Function, name: str) -> Function:
+def named(function: Function, name: str) -> Function:
     """A function under a name."""
-    return alias(found, name) if name else found
+    return alias(function, name) if name else function
 
 
 def number(x: Function, name: str = "") -> Function:
-    """What has one element, as a number: with the shape ()."""
+    """Reshape a function of one element to a number, of shape ()."""
     return operator("NewReshape", x, [], label=name)
 
 
@@ -46,13 +46,13 @@ def place(axis: int, rank: int) -> int:
 # --------------------------------------------------------------------------------------------- other shapes
 
 
-def _bound(given: Any, rank: int, own: int) -> int:
-    """A bound of the axes that `reshape` replaces; `own` if it is not given."""
-    if given is None:
-        return own
-    if isinstance(given, Axis) and given.kind == "new leading":
+def _bound(axis: Any, rank: int, default: int) -> int:
+    """A bound of the axes that `reshape` replaces; `default` if it is not given."""
+    if axis is None:
+        return default
+    if isinstance(axis, Axis) and axis.kind == "new leading":
         return 0
-    return static_axis("reshape", given, rank, beyond=1)
+    return static_axis("reshape", axis, rank, beyond=1)
 
 
 @needs_shapes
@@ -72,33 +72,33 @@ def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = No
     """
     x = as_node(x)
     sizes: Any = list(shape) if isinstance(shape, list | tuple | np.ndarray) else [shape]
-    for one in sizes:
-        if not is_whole(one) or one < -1:
+    for size in sizes:
+        if not is_whole(size) or size < -1:
             message = f"reshape: a shape is made of whole numbers from 1 on, and of one -1, not {shorten(repr(shape))}"
             raise UserError("BadShape", message)
-    own, rank = x.shape, len(x.shape)
+    old_shape, rank = x.shape, len(x.shape)
     begin, end = _bound(begin_axis, rank, 0), _bound(end_axis, rank, rank)
     if isinstance(end_axis, Axis) and end_axis.kind == "new leading":
         end = begin
     if begin > end:
-        message = f"reshape: begin_axis {begin_axis} is after end_axis {end_axis}, of an operand of shape {own}"
+        message = f"reshape: begin_axis {begin_axis} is after end_axis {end_axis}, of an operand of shape {old_shape}"
         raise UserError("BadIndex", message)
-    new = _inferred(sizes, own[begin:end])
-    whole = (*own[:begin], *new, *own[end:])
+    new = _inferred(sizes, old_shape[begin:end])
+    whole = (*old_shape[:begin], *new, *old_shape[end:])
     return operator("NewReshape", x, list(reversed(whole)), label=name)
 
 
 def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
     """The sizes, with the one that is to be inferred."""
-    open_axes = [at for at, one in enumerate(sizes) if one in (-1, 0)]
+    open_axes = [index for index, size in enumerate(sizes) if size in (-1, 0)]
     if len(open_axes) > 1:
         message = f"reshape: one axis of {tuple(sizes)} can be inferred, not {len(open_axes)}"
         raise UserError("BadShape", message)
-    count, known = math.prod(replaced), math.prod(one for one in sizes if one > 0)
+    count, known = math.prod(replaced), math.prod(size for size in sizes if size > 0)
     if count % known if open_axes else count != known:
         message = f"reshape: the {count} elements of the axes {replaced} cannot be arranged as {tuple(sizes)}"
         raise UserError("BadShape", message)
-    return [count // known if at in open_axes else int(one) for at, one in enumerate(sizes)]
+    return [count // known if index in open_axes else int(size) for index, size in enumerate(sizes)]
 
 
 @needs_shapes
@@ -130,14 +130,14 @@ def squeeze(x: Operand, axes: Any = None, name: str = "") -> Function:
     x = as_node(x)
     shape, several = x.shape, axes if isinstance(axes, list | tuple) else [axes]
     if axes is None:
-        gone = [at for at, size in enumerate(shape) if size == 1]
+        gone = [number for number, size in enumerate(shape) if size == 1]
     else:
-        gone = [static_axis("squeeze", one, len(shape)) for one in several]
-    for at in gone:
-        if shape[at] != 1:
-            message = f"squeeze: the axis {at} of the shape {shape} has {shape[at]} elements, not one"
+        gone = [static_axis("squeeze", axis, len(shape)) for axis in several]
+    for number in gone:
+        if shape[number] != 1:
+            message = f"squeeze: the axis {number} of the shape {shape} has {shape[number]} elements, not one"
             raise UserError("BadShape", message)
-    return reshape(x, [size for at, size in enumerate(shape) if at not in gone], name=name)
+    return reshape(x, [size for number, size in enumerate(shape) if number not in gone], name=name)
 
 
 # --------------------------------------------------------------------------------------------- other orders of axes
@@ -148,7 +148,7 @@ def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Func
     """Two axes exchanged."""
     x = as_node(x)
     rank = len(x.shape)
-    first, second = (place(static_axis("swapaxes", one, rank), rank) for one in (axis1, axis2))
+    first, second = (place(static_axis("swapaxes", axis, rank), rank) for axis in (axis1, axis2))
     return operator("TransposeDimensions", x, first, second, label=name)
 
 
@@ -167,16 +167,16 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
     if not isinstance(perm, list | tuple | range | np.ndarray):
         message = f"transpose: perm is a list of axes, not {shorten(repr(perm))}"
         raise UserError("WrongArguments", message, hint="transpose(x, (1, 0))")
-    wanted = [static_axis("transpose", one, rank) for one in perm]
+    wanted = [static_axis("transpose", axis, rank) for axis in perm]
     now = list(range(rank))
     if sorted(wanted) != now:
         raise UserError("BadIndex", f"transpose: {tuple(perm)} is not a permutation of the {rank} axes of {x.shape}")
     result = x
-    for at, axis in enumerate(wanted):
-        found = now.index(axis)
-        if found != at:
-            result = swapaxes(result, at, found)
-            now[at], now[found] = now[found], now[at]
+    for index, axis in enumerate(wanted):
+        position = now.index(axis)
+        if position != index:
+            result = swapaxes(result, index, position)
+            now[index], now[position] = now[position], now[index]
     return named(result, name)
 
 
@@ -202,11 +202,11 @@ def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any 
     """
     several = isinstance(axis, list | tuple)
     axes = list(axis) if several else [axis]
-    given = {"begin_index": begin_index, "end_index": end_index, "strides": 1 if strides is None else strides}
-    begins, ends, steps = (_for_axes(what, one, len(axes)) for what, one in given.items())
+    bounds = {"begin_index": begin_index, "end_index": end_index, "strides": 1 if strides is None else strides}
+    begins, ends, steps = (_for_axes(label, numbers, len(axes)) for label, numbers in bounds.items())
     result = as_node(x)
-    for at, (along, begin, end, step) in enumerate(zip(axes, begins, ends, steps, strict=True)):
-        label = name if at == len(axes) - 1 else ""
+    for index, (along, begin, end, step) in enumerate(zip(axes, begins, ends, steps, strict=True)):
+        label = name if index == len(axes) - 1 else ""
         if is_sequence(along):
             if step != 1:
                 message = f"slice: along the sequence axis the stride is 1, not {step}"
@@ -232,12 +232,12 @@ def steps_from(call: str, x: Function, begin: int, end: int, name: str) -> Funct
     return operator("Slice", begin, end, x, label=name, axis=-1)
 
 
-def _for_axes(what: str, given: Any, count: int) -> list[int]:
+def _for_axes(label: str, values: Any, count: int) -> list[int]:
     """A whole number for each axis; one stride may count for all of them."""
-    numbers = list(given) if isinstance(given, list | tuple) else [given] * (count if what == "strides" else 1)
+    numbers = list(values) if isinstance(values, list | tuple) else [values] * (count if label == "strides" else 1)
     if len(numbers) != count:
-        raise UserError("WrongArguments", f"slice: {len(numbers)} numbers of {what} for {count} axes")
-    return [check_whole(f"slice: a number of {what}", one) for one in numbers]
+        raise UserError("WrongArguments", f"slice: {len(numbers)} numbers of {label} for {count} axes")
+    return [check_whole(f"slice: a number of {label}", number) for number in numbers]
 
 
 @needs_shapes
@@ -256,22 +256,22 @@ def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
         axis: the axis; -1 is the last one. `Axis.new_leading_axis()`, and one in front of the first, make a new axis.
         name: names the result.
     """
-    given = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
-    several = [as_node(one) for one in given]
+    parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    several = [as_node(part) for part in parts]
     if not several:
         raise UserError("WrongArguments", "splice needs an operand", hint="splice(a, b, axis=0)")
     if is_sequence(axis) or is_batch(axis):
         message = "splice: operands are put together along an axis of samples"
         raise UserError("NotSupported", message, hint="splice(a, b, axis=0)")
-    rank = max(len(one.shape) for one in several)
+    rank = max(len(part.shape) for part in several)
     if isinstance(axis, Axis) and axis.kind == "new leading":
         axis = -rank - 1
     if is_whole(axis) and axis == -rank - 1:
-        several, rank, axis = [expand_dims(one, 0) for one in several], rank + 1, 0
+        several, rank, axis = [expand_dims(part, 0) for part in several], rank + 1, 0
     if not rank:
-        several, rank = [expand_dims(one, 0) for one in several], 1
+        several, rank = [expand_dims(part, 0) for part in several], 1
     along = place(static_axis("splice", axis, rank), rank)
-    return checked(operator("Splice", [one.root for one in map(_of_samples, several)], label=name, axis=along))
+    return checked(operator("Splice", [part.root for part in map(_of_samples, several)], label=name, axis=along))
 
 
 def _of_samples(x: Function) -> Function:

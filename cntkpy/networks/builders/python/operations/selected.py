@@ -48,14 +48,14 @@ def scatter(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = 
     return operators.scatter(seq, condition, name)
 
 
-def _keeps_length(call: str, given: Any) -> bool:
-    """Whether the pair says that the length stays."""
-    if given is None:
+def _keeps_length(call: str, pair: Any) -> bool:
+    """Return whether the pair says that the length stays."""
+    if pair is None:
         return False
-    if not isinstance(given, list | tuple) or len(given) != 2 or not all(map(is_whole, given)):
-        message = f"{call}: new_sequence_axis_typeinfo is a pair of whole numbers, not {shorten(repr(given))}"
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(map(is_whole, pair)):
+        message = f"{call}: new_sequence_axis_typeinfo is a pair of whole numbers, not {shorten(repr(pair))}"
         raise UserError("WrongArguments", message, hint="name='...' names the result")
-    return tuple(given) == (1, 0)
+    return tuple(pair) == (1, 0)
 
 
 __all__ = ["gather", "scatter"]

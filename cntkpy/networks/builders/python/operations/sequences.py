@@ -40,19 +40,19 @@ def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: s
 
 def accumulated(step: Callable[[Function], Function]) -> Function:
     """A recurrence: the function that `step` makes of its own value one step earlier."""
-    before = placeholder()
-    result = step(past_value(before))
-    return result.replace_placeholders({before: result})
+    previous = placeholder()
+    result = step(past_value(previous))
+    return result.replace_placeholders({previous: result})
 
 
 def reduce_sum(seq: Operand, name: str = "") -> Function:
     """The sum over the steps of each sequence."""
-    return last(accumulated(lambda before: plus(before, seq)), name)
+    return last(accumulated(lambda previous: plus(previous, seq)), name)
 
 
 def reduce_max(seq: Operand, name: str = "") -> Function:
     """The largest value over the steps of each sequence, element by element."""
-    return last(accumulated(lambda before: element_max(element_select(is_first(seq), seq, before), seq)), name)
+    return last(accumulated(lambda previous: element_max(element_select(is_first(seq), seq, previous), seq)), name)
 
 
 def over_steps(how: str, seq: Operand) -> Function:
@@ -71,7 +71,7 @@ def over_steps(how: str, seq: Operand) -> Function:
     if how == "LogSum":
         largest = reduce_max(seq)
         return plus(largest, log(reduce_sum(exp(minus(seq, broadcast_as(largest, seq))))))
-    return last(accumulated(lambda before: element_select(is_first(seq), seq, element_times(before, seq))))
+    return last(accumulated(lambda previous: element_select(is_first(seq), seq, element_times(previous, seq))))
 
 
 def softmax(seq: Operand, name: str = "") -> Function:

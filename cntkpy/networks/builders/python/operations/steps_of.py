@@ -23,22 +23,22 @@ def steps_of(x: object) -> Function:
 
     Of what is part of a loop it is an input, which is known before the loop.
     """
-    given = as_node(x)
-    waiting, seen = [given.root], {given.root}
+    function = as_node(x)
+    waiting, seen = [function.root], {function.root}
     entering: NodeValue | None = None
     is_in_loop = False
     while waiting:
-        one = waiting.pop()
-        if one in _LIKE:
-            return Function(_LIKE[one])
-        if entering is None and one in INPUTS and INPUTS[one].sequence:
-            entering = one
-        for source in _on_the_same_axis(one):
-            is_in_loop |= source is given.root
+        node = waiting.pop()
+        if node in _LIKE:
+            return Function(_LIKE[node])
+        if entering is None and node in INPUTS and INPUTS[node].sequence:
+            entering = node
+        for source in _on_the_same_axis(node):
+            is_in_loop |= source is function.root
             if source not in seen:
                 seen.add(source)
                 waiting.append(source)
-    return given if entering is None or not is_in_loop else Function(entering)
+    return function if entering is None or not is_in_loop else Function(entering)
 
 
 def _on_the_same_axis(node: NodeValue) -> tuple[NodeValue, ...]:

@@ -34,17 +34,17 @@ def as_block(
     if not isinstance(composite, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"as_block takes a function of placeholders, not {shorten(repr(composite))}"
         raise UserError("NoFunction", message, hint="as_block(f(p), [(p, x)], 'Name')")
-    given: list[Any] = list(
+    items: list[Any] = list(
         block_arguments_map.items() if isinstance(block_arguments_map, Mapping) else block_arguments_map
     )
-    pairs: dict[Function, Function] = {one: as_node(operand) for one, operand in given}
-    missing = [one for one in composite.placeholders if one not in pairs]
+    pairs: dict[Function, Function] = {placeholder: as_node(operand) for placeholder, operand in items}
+    missing = [placeholder for placeholder in composite.placeholders if placeholder not in pairs]
     if missing:
         message = f"as_block: the placeholder {missing[0]!r} is not among the pairs"
         raise UserError("WrongArguments", message, hint="give [(placeholder, operand), ...] for each")
     made = composite.clone("share", pairs) if pairs else composite
-    arguments = tuple(one.root for one in pairs)
-    operands = tuple(one.root for one in pairs.values())
+    arguments = tuple(placeholder.root for placeholder in pairs)
+    operands = tuple(operand.root for operand in pairs.values())
     for root in made.roots:
         if root not in operands:
             mark_block(root, Block(block_op_name, operands, arguments))
@@ -56,10 +56,10 @@ def as_block(
 def as_composite(root_function: Function, name: str = "") -> Function:
     """A primitive function or block, see `Function.root_function`, as a function of inputs again."""
     check_name(name)
-    found = Function(as_node(root_function).roots)
+    composite = Function(as_node(root_function).roots)
     if name:
-        found.root.name = name
-    return found
+        composite.root.name = name
+    return composite
 
 
 class ForwardDeclaration(Function):

@@ -68,7 +68,7 @@ class Sliding:
     padding_name: str = "auto_padding"
 
     def options(self, kernel: Sequence[int]) -> dict[str, Any]:
-        """Those of a node of filters (channels of a group, sizes); the channels may not be known: 0 or less.
+        """Return the options of a node of filters (channels of a group, sizes); unknown channels are 0 or less.
 
         Raises:
             UserError: a filter has no axis to slide along, or a list has another length than the axes.
@@ -79,16 +79,18 @@ class Sliding:
         rank, channels = len(kernel) - 1, kernel[0] * self.groups
         lists = {**self._lists(rank, channels), "kernelShape": list(kernel)}
         known = 0 if channels > 0 else 1
-        options: dict[str, Any] = {name: tuple(reversed(given[known:])) for name, given in lists.items()}
+        options: dict[str, Any] = {
+            name: tuple(reversed(per_axis_values[known:])) for name, per_axis_values in lists.items()
+        }
         return {**options, "groups": self.groups, "sharedPadding": True}
 
     def along_steps(self, rank: int, size: int) -> Steps:
         """The windows along a sequence, the first of `rank` axes that filters slide along, of `size` steps."""
-        first = {name: given[1] for name, given in self._lists(rank, 1).items()}
+        first = {name: values[1] for name, values in self._lists(rank, 1).items()}
         return Steps(size, first["stride"], first["autoPadding"], first["dilation"])
 
     def after_steps(self, rank: int) -> Sliding:
-        """How filters slide where the first of `rank` axes has the steps of a window: not along that one."""
+        """Return the windows for an operand whose first axis has the steps of a window: no sliding along it."""
         lists = self._lists(rank, 1)
         strides, padding, dilation = ([no, *lists[name][2:]] for name, no in _STILL.items())
         return replace(self, strides=strides, padding=padding, dilation=dilation)
@@ -105,17 +107,17 @@ class Sliding:
 _STILL = {"stride": 1, "autoPadding": False, "dilation": 1}
 
 
-def per_axis(what: str, given: Any, rank: int, channels: Any) -> list[Any]:
+def per_axis(subject: str, values: Any, rank: int, channels: Any) -> list[Any]:
     """One value for the channels and one for each of `rank` axes; they are flags where `channels` is one."""
-    several = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
+    several = list(values) if isinstance(values, list | tuple | np.ndarray) else [values]
     if isinstance(channels, bool):
-        several = [check_flag(what, one) for one in several]
+        several = [check_flag(subject, value) for value in several]
     else:
-        several = [check_whole(what, one, 1) for one in several]
+        several = [check_whole(subject, value, 1) for value in several]
     if len(several) == 1:
         several *= rank
     if len(several) not in (rank, rank + 1):
-        message = f"{what}: {len(several)} values for filters that slide along {rank} axes"
+        message = f"{subject}: {len(several)} values for filters that slide along {rank} axes"
         raise UserError("WrongArguments", message, hint=f"give one value, or {rank}, or {rank + 1} with the channels'")
     return several if len(several) == rank + 1 else [channels, *several]
 
@@ -139,15 +141,15 @@ def steps_in_windows(call: str, x: Function, how: Steps, axis: int) -> Function:
         message = f"{call}: sequential=True needs a sequence, the operand has the dynamic axes {x.dynamic_axes}"
         raise UserError("WrongArguments", message, hint="sequence.input_variable; without sequential=True else")
     reach = (how.size - 1) * how.dilation + 1
-    before = (reach - 1) // 2 if how.padded else 0
-    parts = [expand_dims(_later(x, at * how.dilation - before), axis) for at in range(how.size)]
-    found = splice(*parts, axis=axis) if len(parts) > 1 else parts[0]
+    ahead = (reach - 1) // 2 if how.padded else 0
+    parts = [expand_dims(_later(x, index * how.dilation - ahead), axis) for index in range(how.size)]
+    windows = splice(*parts, axis=axis) if len(parts) > 1 else parts[0]
     kept: list[Function] = []
     if how.stride > 1:
         kept.append(_on_grid(x, how))
     if not how.padded and reach > 1:  # the last step of the window is there
         kept.append(future_value(_ones(x), 0.0, reach - 1))
-    return gather(found, element_times(*kept) if len(kept) > 1 else kept[0]) if kept else found
+    return gather(windows, element_times(*kept) if len(kept) > 1 else kept[0]) if kept else windows
 
 
 def _later(x: Function, steps: int) -> Function:
@@ -170,11 +172,11 @@ def _numbers(x: Function) -> Function:
 
 def _on_grid(x: Function, how: Steps) -> Function:
     """1 at each step at which a window is; padded windows leave as many steps over at both ends."""
-    at = _numbers(x)
+    step_numbers = _numbers(x)
     if how.padded and how.stride > 2:
-        left_over = _remainder(last(at), how.stride)
-        at = minus(at, broadcast_as(floor(element_times(left_over, 0.5)), x))
-    return equal(_remainder(at, how.stride), 0.0)
+        left_over = _remainder(last(step_numbers), how.stride)
+        step_numbers = minus(step_numbers, broadcast_as(floor(element_times(left_over, 0.5)), x))
+    return equal(_remainder(step_numbers, how.stride), 0.0)
 
 
 def _remainder(whole: Function, divisor: int) -> Function:

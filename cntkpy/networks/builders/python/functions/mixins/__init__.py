@@ -1,1 +1,1 @@
-"""What functions are composed of: operators, values and gradients, the structure."""
+"""Base classes of functions: operators, values and gradients, structure."""

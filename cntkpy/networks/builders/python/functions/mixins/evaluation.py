@@ -60,7 +60,7 @@ def install(backend: Backend) -> None:
 
 
 def installed() -> Backend:
-    """What computes functions.
+    """Return the backend that computes functions.
 
     Raises:
         UserError: Nothing does yet.
@@ -71,7 +71,7 @@ def installed() -> Backend:
 
 
 class Evaluated:
-    """What can be evaluated and trained: a function.
+    """A function that can be evaluated and trained.
 
     Attributes:
         outputs: Its values, a function each.
@@ -152,12 +152,14 @@ class Evaluated:
             A dictionary: for each variable an array, see `grad`.
         """
         several = isinstance(root_gradients, Mapping)
-        given: dict[Any, Any] = (
-            {one.output: each for one, each in root_gradients.items()} if several else {self.output: root_gradients}
+        gradients: dict[Any, Any] = (
+            {output.output: each for output, each in root_gradients.items()}
+            if several
+            else {self.output: root_gradients}
         )
-        if not given:
+        if not gradients:
             raise UserError("WrongArguments", "backward needs the gradient of an output", hint="{f.output: gradient}")
-        return installed().backward(state, given, variables, as_numpy)
+        return installed().backward(state, gradients, variables, as_numpy)
 
     def grad(
         self,
@@ -202,7 +204,7 @@ class Evaluated:
         max_samples: int | None = None,
     ) -> Any:
         """Train by this function, a loss or `combine([loss, metric])`; see
-        `cntkpy.trainers.session.functions.train`."""
+        `cntkpy.trainers.fronts.cntk2.functions.train`."""
         return installed().train(
             self,
             minibatch_source,
@@ -225,7 +227,7 @@ class Evaluated:
         model_inputs_to_streams: Any = None,
         callbacks: Any = (),
     ) -> Any:
-        """The value of this function, a metric, on data; see `cntkpy.trainers.session.functions.test`."""
+        """The value of this function, a metric, on data; see `cntkpy.trainers.fronts.cntk2.functions.test`."""
         return installed().test(
             self, minibatch_source, minibatch_size, streams, model_inputs_to_streams, callbacks or ()
         )
@@ -242,13 +244,15 @@ class Evaluated:
         installed().print_node_timing(self)
 
 
-def functions_of(what: str, given: Any) -> tuple[Any, ...]:
+def functions_of(subject: str, functions: Any) -> tuple[Any, ...]:
     """Some functions; one alone is its values."""
-    several: Any = given.outputs if isinstance(given, Evaluated) else given
-    found: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
-    for one in found:
-        if not isinstance(one, Evaluated):
+    several: Any = functions.outputs if isinstance(functions, Evaluated) else functions
+    listed: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
+    for function in listed:
+        if not isinstance(function, Evaluated):
             raise UserError(
-                "NoFunction", f"{what}: {shorten(repr(one))} is not a function", hint="give functions: [z, loss]"
+                "NoFunction",
+                f"{subject}: {shorten(repr(function))} is not a function",
+                hint="give functions: [z, loss]",
             )
-    return tuple(found)
+    return tuple(listed)

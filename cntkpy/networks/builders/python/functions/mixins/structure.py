@@ -1,4 +1,4 @@
-"""What a function is made of, as programs ask for it: primitive functions, composites and blocks of CNTK 2.
+"""The structure of a function in terms of CNTK 2: primitive functions, composites and blocks.
 
 A function of ours is all three at once. `root_function` and `block_root` are the same function, seen as the operation
 that gives its value, and as what is inside of its block.
@@ -28,7 +28,7 @@ from cntkpy.networks.builders.python.functions.cells import OPTIONS
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
 from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
-from cntkpy.networks.nodes.host import HOST
+from cntkpy.networks.nodes.host.kinds import HOST
 
 CUSTOM = "customAttributes"
 """The option that holds what a program has attached to an operation, as JSON."""
@@ -50,7 +50,7 @@ class View(Enum):
 
 
 class Structure:
-    """What a function is made of."""
+    """The structure of a function."""
 
     roots: tuple[NodeValue, ...]
     view: View = View.COMPOSITE
@@ -66,7 +66,7 @@ class Structure:
         raise NotImplementedError
 
     def _leaves(self) -> list[Any]:
-        """What it depends on and is computed from nothing else, in the order of a walk."""
+        """Return the leaves that it depends on, in the order of a walk."""
         raise NotImplementedError
 
     @property
@@ -109,22 +109,22 @@ class Structure:
 
     @property
     def is_block(self) -> bool:
-        """Whether it is the value of a block: of a layer, or of `as_block`."""
+        """Return whether it is the value of a block: of a layer, or of `as_block`."""
         return self._block is not None
 
     @property
     def is_primitive(self) -> bool:
-        """Whether it is seen as one operation, which is not a block: `root_function` of others."""
+        """Return whether it is seen as one operation, which is not a block: `root_function` of others."""
         return self.view is not View.COMPOSITE and not self.is_block
 
     @property
     def is_composite(self) -> bool:
-        """Whether it is seen as a function of inputs; `root_function` is not."""
+        """Return whether it is seen as a function of inputs; `root_function` is not."""
         return self.view is View.COMPOSITE
 
     @property
     def block_root(self) -> Self:
-        """What is inside of its block.
+        """The function inside of its block.
 
         Raises:
             UserError: it is not the value of a block.
@@ -144,7 +144,7 @@ class Structure:
         block = self._block
         assert block is not None
         pairs = zip(block.arguments, block.operands, strict=True)
-        return [(self._of(one), self._of(operand)) for one, operand in pairs]
+        return [(self._of(argument), self._of(operand)) for argument, operand in pairs]
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -158,8 +158,8 @@ class Structure:
 
     def _seed(self, option: int) -> int:
         """The seed that an option stands for; -1: there is none. Options have 32 bits, seeds of programs 64."""
-        given = vars(self._resolved).get(_GIVEN_SEED)
-        return given if given is not None and seed_option(given) == option else option - 1
+        seed = vars(self._resolved).get(_GIVEN_SEED)
+        return seed if seed is not None and seed_option(seed) == option else option - 1
 
     def attached(self) -> dict[str, Any]:
         """A copy of what a program has attached to its operation."""
@@ -167,7 +167,7 @@ class Structure:
 
     @property
     def custom_attributes(self) -> dict[str, Any]:
-        """What a program has attached to its operation; model files keep it. Items can be set and deleted."""
+        """Attributes that a program has attached to its operation; items can be set. Model files keep them."""
         return CustomAttributes(self)
 
     @custom_attributes.setter
@@ -199,7 +199,7 @@ class Structure:
         """
         node = self._resolved
         if name not in SETTABLE or SETTABLE[name] not in node.options:
-            known = [one for one, option in SETTABLE.items() if option in node.options]
+            known = [attribute for attribute, option in SETTABLE.items() if option in node.options]
             message = f"{self!r} has no attribute '{name}' that could be changed"
             hint = suggestion(name, known) or (f"possible: {', '.join(known)}" if known else "make another function")
             raise UserError("UnknownArgument", message, hint=hint)
@@ -212,7 +212,7 @@ class Structure:
 
 
 class CustomAttributes(dict[str, Any]):
-    """What a program has attached to an operation: a dictionary whose changes are kept by the function.
+    """Attributes that a program has attached to an operation; the function keeps changes of this dictionary.
 
     Args:
         function: the function.
@@ -240,9 +240,9 @@ class CustomAttributes(dict[str, Any]):
         self._keep({**self, **dict(other)})
         return self
 
-    def update(self, *given: Any, **named: Any) -> None:
+    def update(self, *items: Any, **named: Any) -> None:
         """Set several items."""
-        self._keep({**self, **dict(*given, **named)})
+        self._keep({**self, **dict(*items, **named)})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The item; where it is missing it is set."""
@@ -277,18 +277,18 @@ def signature_text(function: Any, name: str = "") -> str:
         name: in front of the inputs; by default its own, or that of its operation.
     """
     label = name or function.name or (function.op_name if len(function.roots) == 1 else "Function")
-    given = ", ".join(f"{one.name or one.uid}: {_type_text(one)}" for one in function.signature)
-    return f"{label}({given}) -> {', '.join(map(_type_text, function.outputs))}"
+    inputs = ", ".join(f"{argument.name or argument.uid}: {_type_text(argument)}" for argument in function.signature)
+    return f"{label}({inputs}) -> {', '.join(map(_type_text, function.outputs))}"
 
 
-def _type_text(one: Any) -> str:
+def _type_text(function: Any) -> str:
     """A type as `cntk.layers.typing` writes it; `tensor` where the shape is not known yet."""
     try:
-        axes = ", ".join(map(str, one.shape))
-        steps = len(one.dynamic_axes) > 1
+        axes = ", ".join(map(str, function.shape))
+        steps = len(function.dynamic_axes) > 1
     except OpenShape:
         return "tensor"
-    tensor = f"SparseTensor[{axes}]" if one.is_sparse else f"Tensor[{axes}]"
+    tensor = f"SparseTensor[{axes}]" if function.is_sparse else f"Tensor[{axes}]"
     return f"Sequence[{tensor}]" if steps else tensor
 
 

@@ -1,1 +1,0 @@
-"""Axes of samples that become those of sequences and minibatches, and back."""

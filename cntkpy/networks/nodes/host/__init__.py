@@ -1,0 +1,1 @@
+"""Nodes computed by Python code of the user."""

@@ -1,0 +1,1 @@
+"""Inputs, parameters and constants."""

@@ -1,0 +1,1 @@
+"""Matrix products and reductions of whole samples."""

@@ -1,0 +1,1 @@
+"""Nodes that observe: traces, counters, properties of the run."""

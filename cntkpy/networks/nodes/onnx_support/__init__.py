@@ -1,0 +1,1 @@
+"""What rules for ONNX share: the graph to be written, the network to be made of a model."""

@@ -1,0 +1,1 @@
+"""Delays, loops and stacks of recurrent layers."""

@@ -1,0 +1,105 @@
+"""Steps of sequences: delays, the first and the last step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.onnx_support.building import Use
+from cntkpy.networks.nodes.onnx_support.values import Array, Data, Longer, Unusable
+
+PAST, FUTURE = "PastValue", "FutureValue"
+
+
+def delay(use: Use, kind: str, source: Node | None, start: Array | Data, dims: Sequence[int], steps: int = 1) -> Node:
+    """A delay.
+
+    Args:
+        use: the operator.
+        kind: PastValue or FutureValue.
+        source: its operand; None: it is connected later.
+        start: what it is outside of the sequence, broadcast to `dims`.
+        dims: of its value, in the order of memory.
+        steps: how many.
+    """
+    build, shape = use.build, tuple(reversed(dims)) or (1,)
+    initial: Node | None = None
+    value = 0.0
+    if isinstance(start, Data):
+        initial = start.node
+    elif start.value.size and (start.value == start.value.flat[0]).all():
+        value = float(start.value.flat[0])
+    else:
+        own = np.broadcast_to(start.value.reshape(start.value.shape[-len(dims) :]), tuple(dims))
+        initial = build.parameter(Array(np.asarray(own), start.name), dims)
+    node = build.node(
+        kind,
+        *([] if source is None else [source]),
+        *([] if initial is None or source is None else [initial]),
+        shape=shape,
+        rows=shape[0],
+        timeStep=steps,
+        defaultHiddenActivity=value,
+    )
+    if source is None:
+        node.inputs = [None] if initial is None else [None, initial]
+        node.axis = "*"
+    return node
+
+
+def lengthened(use: Use, values: Sequence[Array | Data], place: int) -> Longer:
+    """A sequence with constant steps before or behind it."""
+    if len(values) != 2:
+        raise Unusable("values are joined along an axis of the minibatch")
+    first, second = values
+    data, edge = (second, first) if isinstance(first, Array) else (first, second)
+    if not isinstance(data, Data) or not isinstance(edge, Array) or edge.value.ndim != len(data.axes):
+        raise Unusable("values are joined along an axis of the minibatch")
+    others = [size for index, size in enumerate(edge.value.shape) if index != place]
+    rest = [axis for index, axis in enumerate(data.axes) if index != place]
+    if any(size not in (1, axis) for size, axis in zip(others, rest, strict=True)):
+        raise Unusable("what is put before or behind a sequence has another shape")
+    _time(use, data, place)
+    return Longer(data, Array(np.moveaxis(edge.value, place, 0)), edge.value.shape[place], isinstance(first, Array))
+
+
+def delayed(use: Use, x: Longer, axis: int, begin: int, end: int) -> Data:
+    """The steps that a delay has."""
+    data = x.data
+    wanted = (0, -x.steps) if x.before else (x.steps, None)
+    if (begin, None if end > len(data.axes) and not x.before else end) != wanted or not isinstance(
+        data.axes[axis], str
+    ):
+        raise Unusable("values are joined along an axis of the minibatch")
+    edge = x.edge.value
+    if not (edge == edge[:1]).all():
+        raise Unusable("the steps before or behind a sequence differ")
+    node = delay(use, PAST if x.before else FUTURE, data.node, Array(edge[0]), data.dims, x.steps)
+    return Data(node, data.axes)
+
+
+def one_step(use: Use, x: Data, place: int, begin: int, end: int | None) -> Data:
+    """The first or the last step, with an axis of one element in the place of time."""
+    first = (begin, end) == (0, 1)
+    last = begin == -1 and (end is None or end > 1)
+    if not first and not last:
+        raise Unusable(f"of the axis '{x.axes[place]}' only the first or last step can be taken")
+    _time(use, x, place)
+    return use.build.data(edge_of(use, x.node, last), (*x.axes[:place], 1, *x.axes[place + 1 :]))
+
+
+def edge_of(use: Use, x: Node, last: bool) -> Node:
+    """The last or the first step of each sequence."""
+    build = use.build
+    zero = build.node("ElementTimes", build.number(0), build.node("SumColumnElements", x))
+    mark = build.node(FUTURE if last else PAST, zero, rows=1, defaultHiddenActivity=1.0)
+    index = build.node("PackedIndex", x, build.node("Where", mark))
+    return build.node("GatherPacked", index, x)
+
+
+def _time(use: Use, x: Data, place: int) -> None:
+    word = x.axes[place]
+    if isinstance(word, str) and word not in use.build.times:
+        use.build.times.append(word)

@@ -1,0 +1,1 @@
+"""Steps of sequences and time axes."""

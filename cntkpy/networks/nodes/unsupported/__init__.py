@@ -1,0 +1,1 @@
+"""Names that CNTK has and cntkpy does not support."""

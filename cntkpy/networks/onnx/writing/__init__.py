@@ -1,1 +1,0 @@
-"""The rules by which nodes become operators of ONNX."""

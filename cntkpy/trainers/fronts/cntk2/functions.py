@@ -1,0 +1,207 @@
+"""What functions offer besides their values: training and testing in one call."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cntkpy.networks.builders.python.functions.calls import as_list
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.user.record import Record
+from cntkpy.trainers.fronts.cntk2.passes import backward, forward, gradients
+from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter
+from cntkpy.trainers.fronts.cntk2.session import (
+    CheckpointConfig,
+    CrossValidationConfig,
+    DataUnit,
+    Feed,
+    TestConfig,
+    TrainingSession,
+    from_arrays,
+)
+from cntkpy.trainers.fronts.cntk2.tester import Tester
+from cntkpy.trainers.fronts.cntk2.trainer import Trainer
+from cntkpy.trainers.fronts.cntk2.values import evaluate, print_node_timing
+from cntkpy.trainers.log.totals import Totals
+
+# --------------------------------------------------------------------------------------------- training
+
+
+class EpochSummary(Record):
+    """What was trained on between two lines of progress, or tested; `summary["loss"]` is `summary.loss`.
+
+    Attributes:
+        loss: per sample.
+        metric: per sample; 0 where there is none.
+        samples: how many.
+    """
+
+    loss: float
+    metric: float
+    samples: int
+
+
+class TrainingSummary(Record):
+    """What `Function.train` has done; `summary["updates"]` is `summary.updates`.
+
+    Attributes:
+        updates: minibatches.
+        epoch_summaries: one for each epoch.
+        cross_validation_summaries: one for each evaluation while training went on, and at its end.
+        test_summary: of the test at the end; None: there was none.
+    """
+
+    updates: int
+    epoch_summaries: list[EpochSummary]
+    cross_validation_summaries: list[EpochSummary]
+    test_summary: EpochSummary | None
+
+
+class _Collector(ProgressWriter):
+    """Keeps what writers receive, on every worker."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.updates = 0
+        self.of_epochs: list[EpochSummary] = []
+        self.evaluations: list[EpochSummary] = []
+
+    def after_epoch(self, totals: Totals, with_metric: bool) -> None:
+        """See `ProgressWriter.after_epoch`."""
+        self._writes = True
+        super().after_epoch(totals, with_metric)
+
+    def after_test(self, totals: Totals) -> None:
+        """See `ProgressWriter.after_test`."""
+        self._writes = True
+        super().after_test(totals)
+
+    def on_epoch(self, totals: Totals, seconds: float, with_metric: bool) -> None:
+        self.updates += totals.minibatches
+        self.of_epochs.append(_summary(totals))
+
+    def on_test_end(self, totals: Totals) -> None:
+        self.evaluations.append(_summary(totals))
+
+
+def _summary(totals: Totals) -> EpochSummary:
+    return EpochSummary(loss=totals.average_loss, metric=totals.average_metric, samples=totals.samples)
+
+
+def train(
+    function: Function,
+    minibatch_source: Any,
+    minibatch_size: Any = 32,
+    streams: Sequence[Any] | None = None,
+    model_inputs_to_streams: Mapping[Function, Any] | None = None,
+    parameter_learners: Any = (),
+    callbacks: Any = (),
+    progress_frequency: Any = None,
+    max_epochs: int | None = None,
+    epoch_size: int | None = None,
+    max_samples: int | None = None,
+) -> TrainingSummary:
+    """Train by a loss, or a loss and a metric.
+
+    Args:
+        function: the loss, or a function of loss and metric.
+        minibatch_source: a source; or a tuple of arrays (n, *sample), one for each input in their order.
+        minibatch_size: in samples, or a schedule.
+        streams: the stream of each input in their order.
+        model_inputs_to_streams: the same by input.
+        parameter_learners: learners.
+        callbacks: progress writers, and configurations of checkpoints, cross validation and test.
+        progress_frequency: how often progress is summed up; by default with each epoch.
+        max_epochs: how many epochs there are; by default one.
+        epoch_size: samples of an epoch; by default a pass over the data.
+        max_samples: how many samples are trained on at most.
+
+    Returns:
+        What was done.
+    """
+    known = as_list(callbacks)
+    collector = _Collector()
+    writers = [one for one in known if isinstance(one, ProgressWriter)]
+    checkpoint = next((one for one in known if isinstance(one, CheckpointConfig)), None)
+    validation = next((one for one in known if isinstance(one, CrossValidationConfig)), None)
+    tested = next((one for one in known if isinstance(one, TestConfig)), None)
+    for one in known:
+        if one not in writers and one not in (checkpoint, validation, tested):
+            raise ArgumentError(f"{one!r} is no callback", "progress writers, CheckpointConfig, TestConfig and others")
+    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, INFINITELY_REPEAT)
+    if max_samples is None and epoch_size is not None:
+        max_samples = epoch_size * (max_epochs or 1)
+    every = progress_frequency or epoch_size or (1, DataUnit.sweep)
+    trainer = Trainer(None, function, parameter_learners, [*writers, collector])
+    TrainingSession(
+        trainer,
+        source,
+        minibatch_size,
+        inputs,
+        max_samples,
+        every,
+        checkpoint,
+        validation,
+        tested,
+        max_epochs or 1 if max_samples is None else None,
+    ).train()
+    evaluations = collector.evaluations
+    of_test = evaluations.pop() if tested is not None and evaluations else None  # it comes last
+    return TrainingSummary(
+        updates=collector.updates,
+        epoch_summaries=collector.of_epochs,
+        cross_validation_summaries=evaluations,
+        test_summary=of_test,
+    )
+
+
+def test(
+    function: Function,
+    minibatch_source: Any,
+    minibatch_size: int = 32,
+    streams: Sequence[Any] | None = None,
+    model_inputs_to_streams: Mapping[Function, Any] | None = None,
+    callbacks: Any = (),
+) -> EpochSummary:
+    """The value of a metric on data: the second of several outputs, a criterion's; for the arguments see `train`."""
+    source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, FULL_DATA_SWEEP)
+    tester = Tester(function.outputs[:2][-1], callbacks)
+    feed, totals = Feed(tester, source, inputs, shared=False), Totals()
+    while (minibatch := feed.next(minibatch_size)) is not None:
+        totals = totals.plus(tester.test(minibatch))
+    tester.summarize_test_progress()
+    return _summary(totals)
+
+
+def _source(
+    function: Function,
+    given: Any,
+    streams: Sequence[Any] | None,
+    inputs: Mapping[Function, Any] | None,
+    max_samples: int,
+) -> tuple[Any, Mapping[Function, Any]]:
+    if isinstance(given, tuple | list):
+        given, own = from_arrays(given, function, max_samples)
+        return given, own if inputs is None else inputs
+    if inputs is None:
+        if streams is None or len(streams) != len(function.arguments):
+            raise ArgumentError("the streams of the inputs are not known", "model_inputs_to_streams={input: stream}")
+        inputs = dict(zip(function.arguments, streams, strict=True))
+    return given, inputs
+
+
+class SessionBackend:
+    """What computes and trains functions, see `cntkpy.networks.builders.python.functions.mixins.evaluation.Backend`."""
+
+    evaluate = staticmethod(evaluate)
+    forward = staticmethod(forward)
+    backward = staticmethod(backward)
+    grad = staticmethod(gradients)
+    train = staticmethod(train)
+    test = staticmethod(test)
+    print_node_timing = staticmethod(print_node_timing)

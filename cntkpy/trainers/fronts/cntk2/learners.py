@@ -1,0 +1,463 @@
+"""Learners: which parameters are trained, by which rule, how fast."""
+
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.fronts.cntk2.checks import check_flag, check_range, is_number
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule, Values, as_schedule
+from cntkpy.trainers.rules import standard, updates
+from cntkpy.trainers.rules.update_step import OF_MEAN, OF_MINIBATCH, PER_SAMPLE, Regularisation, Update, scalars_of
+from cntkpy.trainers.rules.updates import Rule
+
+Parameters = Function | Iterable[Function]
+"""What a learner trains: `z.parameters`, or some of them."""
+Rate = Values | Schedule
+"""A learning rate or a momentum: a number, one for each epoch, pairs (number of epochs, value), or a schedule."""
+
+
+class LearnerOptions(TypedDict, total=False):
+    """What every learner takes besides; None is as not given."""
+
+    l1_regularization_weight: float | None
+    """L1 regularisation, per sample."""
+    l2_regularization_weight: float | None
+    """L2 regularisation, per sample."""
+    gaussian_noise_injection_std_dev: float | Schedule | None
+    """The deviation of noise that is added to gradients; a constant."""
+    gradient_clipping_threshold_per_sample: float | None
+    """Where gradients are clipped; inf is no clipping."""
+    gradient_clipping_with_truncation: bool | None
+    """Whether elements are clipped; False: the norm is."""
+
+
+@dataclass(eq=False)
+class Learner:
+    """Trains some parameters by a rule.
+
+    Args:
+        parameters: what is trained.
+        rule: how a gradient changes it.
+        rate: the learning rate.
+        momentum: of rules that have one.
+        regularisation: clipping, L1, L2, noise.
+        name: of the rule, for messages.
+    """
+
+    parameters: tuple[Function, ...]
+    rule: Rule
+    rate: Schedule
+    momentum: Schedule
+    regularisation: Regularisation
+    name: str
+
+    def __post_init__(self) -> None:
+        self.samples_seen = 0
+        self.sweeps = 0
+        self.rate_since = (0, 0)
+        """Samples and passes over the data that were trained on when the schedule of the rate began."""
+        self._state: dict[str, Any] | None = None
+        """What the rule keeps between calls of `update`."""
+        self.size: int | None = None
+        """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
+        self.of_sums = False
+        """Whether the rule is of sums of gradients also where the rate is for minibatches of any size."""
+
+    def learning_rate(self) -> float:
+        """The learning rate of now."""
+        samples, sweeps = self.rate_since
+        return self.rate.at(self.samples_seen - samples, self.sweeps - sweeps)
+
+    def reset_learning_rate(self, learning_rate: Any) -> None:
+        """Continue with another learning rate or schedule of it, which begins with the next sample."""
+        rate = as_schedule(learning_rate)
+        self.rate = rate.for_minibatches_of(self.size) if rate.open and self.size else rate
+        self.rate_since = self.samples_seen, self.sweeps
+
+    def scalars(self) -> tuple[float, float, float, float]:
+        """Rate and momentum of now, what the rate is for, whether the momentum is per sample."""
+        rate, momentum = self.rate, self.momentum
+        value = self.learning_rate()
+        kept = momentum.at(self.samples_seen, self.sweeps)
+        if rate.size is not None:
+            value /= rate.size
+        if momentum.size is not None:
+            kept **= 1 / momentum.size
+        any_size = OF_MINIBATCH if self.of_sums else OF_MEAN
+        rate_for = PER_SAMPLE if rate.size is not None else any_size
+        return value, kept, float(rate_for), float(momentum.size is not None)
+
+    def count(self, samples: int, sweep_end: bool) -> None:
+        """Add what was trained on."""
+        self.samples_seen += samples
+        self.sweeps += sweep_end
+
+    def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
+        """Change the parameters by gradients that the program has computed; a trainer does that by itself.
+
+        Args:
+            gradient_values: by parameter, an array: the gradient summed over samples.
+            training_sample_count: how many samples these are.
+            is_sweep_end: whether a pass over the data ends.
+
+        Returns:
+            True.
+        """
+        check_range(self.name, "training_sample_count", training_sample_count, 1)
+        named = {str(place): one for place, one in enumerate(self.parameters)}
+        weights = {name: _kept(one) for name, one in named.items()}
+        given = {name: self._gradient(one, gradient_values, weights[name].dtype) for name, one in named.items()}
+        if self._state is None:
+            self._state = {name: self.rule.start(weight) for name, weight in weights.items()}
+        multipliers = {name: one.root.learning_rate_multiplier for name, one in named.items()}
+        change = Update(self.rule, self.regularisation, multipliers)
+        key, finite = jax.random.key(self.samples_seen) if change.noisy else None, jnp.asarray(True)
+        scalars = scalars_of(jnp.asarray(self.scalars()), jnp.asarray(float(training_sample_count)), finite)
+        found, self._state = change(weights, self._state, given, scalars, key, finite)
+        for name, one in named.items():
+            one.value = np.asarray(found[name])
+        self.count(int(training_sample_count), is_sweep_end)
+        return True
+
+    def _gradient(self, parameter: Function, given: Any, dtype: Any) -> Any:
+        """The gradient of a parameter among those that a program gives."""
+        if not isinstance(given, Mapping) or parameter not in given:
+            raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
+        one: Any = given[parameter]
+        read: Any = getattr(one, "asarray", None)  # of a `Value`
+        array = np.asarray(one if read is None else read(), dtype)
+        if array.shape != parameter.shape:
+            shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
+            raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")
+        return jnp.asarray(array)
+
+    @property
+    def learning_rate_schedule(self) -> Schedule:
+        """The schedule of the learning rate."""
+        return self.rate
+
+    @property
+    def total_number_of_samples_seen(self) -> int:
+        """Samples that it was trained on."""
+        return self.samples_seen
+
+    @property
+    def total_number_of_sweeps_seen(self) -> int:
+        """Passes over the data that ended."""
+        return self.sweeps
+
+    def __repr__(self) -> str:
+        return f"{self.name}({len(self.parameters)} parameters, {self.rate!r})"
+
+
+def _learner(
+    name: str, parameters: Parameters, rule: Rule, lr: Rate, momentum: Rate, options: LearnerOptions
+) -> Learner:
+    found = checked_parameters(name, parameters)
+    known = {
+        "l1_regularization_weight": "l1",
+        "l2_regularization_weight": "l2",
+        "gaussian_noise_injection_std_dev": "noise",
+        "gradient_clipping_threshold_per_sample": "clipping",
+        "gradient_clipping_with_truncation": "clip_elements",
+    }
+    for key in options:
+        if key not in known:
+            raise ArgumentError(f"{name} has no argument '{key}'", f"possible: {', '.join(known)}")
+    values = {known[key]: value for key, value in options.items() if value is not None}
+    rate, kept = as_schedule(lr), as_schedule(momentum)
+    for value in kept.values:
+        check_range(name, "momentum", value, 0.0, 1.0)
+    return Learner(found, rule, rate, kept, _regularisation(name, values), name)
+
+
+def _regularisation(name: str, values: dict[str, Any]) -> Regularisation:
+    noise = as_schedule(values.get("noise", 0.0))
+    if not noise.constant:
+        raise ArgumentError(f"{name}: the deviation of the noise is one number, {noise!r} changes", "give a number")
+    values["noise"] = noise.at(0)
+    for key in ("l1", "l2", "noise"):
+        value = values.get(key, 0.0)
+        if not is_number(value) or value < 0:
+            raise ArgumentError(f"{name}: the weight of a regularisation is a number from 0 on, not {value!r}")
+    bound = values.get("clipping", 1.0)
+    if not (is_number(bound) or _is_infinite(bound)) or bound <= 0:
+        raise ArgumentError(
+            f"{name}: gradient_clipping_threshold_per_sample is a number above 0, not {bound!r}", "inf is no clipping"
+        )
+    check_flag(name, "gradient_clipping_with_truncation", values.get("clip_elements", True))
+    return Regularisation(**values)
+
+
+def _is_infinite(given: Any) -> bool:
+    """Whether it is the number infinity."""
+    return isinstance(given, float | np.floating) and given == math.inf
+
+
+def checked_parameters(name: str, given: Any) -> tuple[Function, ...]:
+    """What a learner is to train, as a tuple.
+
+    Raises:
+        ArgumentError: it is no parameter, or there is none.
+    """
+    found: tuple[Any, ...] = (
+        tuple(given) if isinstance(given, Iterable) and not isinstance(given, Function) else (given,)
+    )
+    for one in found:
+        if not isinstance(one, Function) or not one.is_parameter:
+            raise ArgumentError(f"{name} trains parameters, not {one!r}", "give z.parameters")
+        if found.count(one) > 1:
+            raise ArgumentError(f"{name} was given {one!r} twice", "give each parameter once")
+    if not found:
+        raise ArgumentError(
+            f"{name} was given no parameters", "give z.parameters; a network without any is not trained"
+        )
+    return found
+
+
+def sgd(parameters: Parameters, lr: Rate, **options: Unpack[LearnerOptions]) -> Learner:
+    """Stochastic gradient descent: `W <- W - lr g`, `g` the mean gradient of the minibatch.
+
+    Args:
+        parameters: what to train: `z.parameters`.
+        lr: the learning rate: a number (for the mean gradient) or a schedule.
+        options: l1_regularization_weight, l2_regularization_weight, gaussian_noise_injection_std_dev,
+            gradient_clipping_threshold_per_sample, gradient_clipping_with_truncation.
+    """
+    return _learner("sgd", parameters, standard.sgd(), lr, 0.0, options)
+
+
+def momentum_sgd(
+    parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool = False, **options: Unpack[LearnerOptions]
+) -> Learner:
+    """SGD with momentum: `v <- m v + lr g; W <- W - v`; with `unit_gain` `(1-m) lr g` in the place of `lr g`."""
+    check_flag("momentum_sgd", "unit_gain", unit_gain)
+    return _learner("momentum_sgd", parameters, standard.momentum(unit_gain), lr, momentum, options)
+
+
+def nesterov(
+    parameters: Parameters, lr: Rate, momentum: Rate, unit_gain: bool = False, **options: Unpack[LearnerOptions]
+) -> Learner:
+    """Nesterov's momentum: `v <- m v + lr g; W <- W - m v - lr g`."""
+    check_flag("nesterov", "unit_gain", unit_gain)
+    return _learner("nesterov", parameters, standard.nesterov(unit_gain), lr, momentum, options)
+
+
+def adagrad(
+    parameters: Parameters,
+    lr: Rate,
+    need_ave_multiplier: bool = False,
+    epsilon: float = 1e-8,
+    **options: Unpack[LearnerOptions],
+) -> Learner:
+    """AdaGrad: `a <- a + g^2; W <- W - lr g / (sqrt(a) + epsilon)`.
+
+    With `need_ave_multiplier` the factors are divided by their mean, as in the `SGD` section of configurations.
+    """
+    check_range("adagrad", "epsilon", epsilon, 0.0)
+    check_flag("adagrad", "need_ave_multiplier", need_ave_multiplier)
+    rule = updates.adagrad(True) if need_ave_multiplier else standard.adagrad(epsilon)
+    return _learner("adagrad", parameters, rule, lr, 0.0, options)
+
+
+def rmsprop(
+    parameters: Parameters, lr: Rate, rho: float = 0.9, epsilon: float = 1e-8, **options: Unpack[LearnerOptions]
+) -> Learner:
+    """RMSProp: `a <- rho a + (1-rho) g^2; W <- W - lr g / (sqrt(a) + epsilon)`."""
+    check_range("rmsprop", "rho", rho, 0.0, 1.0)
+    check_range("rmsprop", "epsilon", epsilon, 0.0)
+    return _learner("rmsprop", parameters, standard.rmsprop(rho, epsilon), lr, 0.0, options)
+
+
+def rmsprop_with_steps(
+    parameters: Parameters,
+    lr: Rate,
+    gamma: float,
+    inc: float,
+    dec: float,
+    max: float,
+    min: float,
+    need_ave_multiplier: bool = True,
+    **options: Unpack[LearnerOptions],
+) -> Learner:
+    """The RMSProp of configurations, with a step factor for each element that grows while the sign stays.
+
+    The factor lies between `min` and `max`; `max=math.inf` is no upper bound.
+    """
+    check_range("rmsprop", "gamma", gamma, 0.0, 1.0)
+    for argument, value in (("inc", inc), ("dec", dec), ("max", max), ("min", min)):
+        if argument != "max" or not _is_infinite(value):
+            check_range("rmsprop", argument, value, 0.0)
+    if min > max:
+        raise ArgumentError(f"rmsprop: min, {min:g}, is larger than max, {max:g}", "they bound the factor of a step")
+    check_flag("rmsprop", "need_ave_multiplier", need_ave_multiplier)
+    rule = updates.rmsprop(need_ave_multiplier, gamma, inc, dec, max, min)
+    return _learner("rmsprop", parameters, rule, lr, 0.0, options)
+
+
+def fsadagrad(
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate,
+    variance_time_constant: float = 720000.0,
+    unit_gain: bool = True,
+    **options: Unpack[LearnerOptions],
+) -> Learner:
+    """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, momentum.
+
+    Args:
+        parameters: what to train.
+        lr: the learning rate.
+        momentum: of the mean of scaled gradients.
+        variance_time_constant: memory of the mean square, in samples.
+        unit_gain: `p <- m p + (1-m) h` of the scaled gradient `h`; False: `p <- m p + h`.
+        options: see `sgd`.
+    """
+    check_range("fsadagrad", "variance_time_constant", variance_time_constant, 0.0)
+    check_flag("fsadagrad", "unit_gain", unit_gain)
+    rule = updates.fsadagrad(variance_time_constant, 1.0, unit_gain=bool(unit_gain))
+    return _learner("fsadagrad", parameters, rule, lr, momentum, options)
+
+
+def adam(
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate = 0.9,
+    variance_momentum: Rate = 0.999,
+    epsilon: float = 1e-8,
+    unit_gain: bool = True,
+    **options: Unpack[LearnerOptions],
+) -> Learner:
+    """Adam, with the correction of the first steps.
+
+    Args:
+        parameters: what to train.
+        lr: the learning rate.
+        momentum: of the mean of gradients.
+        variance_momentum: of the mean of their squares; constant.
+        epsilon: added to the root of the latter.
+        unit_gain: False: gradients are summed up instead.
+        options: see `sgd`.
+    """
+    beta, per_sample = _beta("adam", variance_momentum)
+    check_range("adam", "epsilon", epsilon, 0.0)
+    check_flag("adam", "unit_gain", unit_gain)
+    return _learner("adam", parameters, standard.adam(beta, epsilon, per_sample, unit_gain), lr, momentum, options)
+
+
+def adamax(
+    parameters: Parameters,
+    lr: Rate,
+    momentum: Rate = 0.9,
+    variance_momentum: Rate = 0.999,
+    epsilon: float = 1e-8,
+    unit_gain: bool = True,
+    **options: Unpack[LearnerOptions],
+) -> Learner:
+    """AdaMax: Adam with the largest gradient in the place of the mean square."""
+    beta, per_sample = _beta("adamax", variance_momentum)
+    check_range("adamax", "epsilon", epsilon, 0.0)
+    check_flag("adamax", "unit_gain", unit_gain)
+    return _learner("adamax", parameters, standard.adamax(beta, epsilon, per_sample, unit_gain), lr, momentum, options)
+
+
+def adadelta(
+    parameters: Parameters, lr: Rate = 1.0, rho: float = 0.95, epsilon: float = 1e-8, **options: Unpack[LearnerOptions]
+) -> Learner:
+    """AdaDelta: steps as large as the mean of those before."""
+    check_range("adadelta", "rho", rho, 0.0, 1.0)
+    check_range("adadelta", "epsilon", epsilon, 0.0)
+    return _learner("adadelta", parameters, standard.adadelta(rho, epsilon), lr, 0.0, options)
+
+
+def _beta(name: str, given: Any) -> tuple[float, bool]:
+    schedule = as_schedule(given)
+    if not schedule.constant:
+        raise ArgumentError(f"the variance momentum of {name} is constant")
+    value, size = schedule.at(0), schedule.size
+    if not 0 <= value < 1:
+        raise ArgumentError(f"the variance momentum of {name} lies from 0 to 1, it is not {value}")
+    return (value, False) if size is None else (value ** (1 / size), True)
+
+
+# --------------------------------------------------------------------------------------------- several workers
+
+
+@dataclass(frozen=True)
+class BlockMomentumOptions:
+    """How workers join their models after a block of samples.
+
+    Args:
+        block_size: samples of all workers.
+        time_constant: of the momentum of blocks, in samples; None: chosen by the number of workers.
+        nesterov: workers start ahead.
+        reset: the learner of every worker starts afresh after a block.
+        rate: of a block's own change.
+    """
+
+    block_size: int
+    time_constant: float | None = None
+    nesterov: bool = True
+    reset: bool = True
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_range("block momentum", "block_size", self.block_size, 1)
+        if self.time_constant is not None:
+            check_range("block momentum", "the time constant", self.time_constant, 0.0)
+        check_range("block momentum", "the learning rate of a block", self.rate, 0.0)
+
+
+@dataclass(eq=False)
+class DistributedLearner(Learner):
+    """A learner whose workers train together.
+
+    Args:
+        after: the samples that are trained by each worker alone, before.
+        block: how models are joined; None: gradients are summed in every minibatch.
+    """
+
+    after: int = 0
+    block: BlockMomentumOptions | None = None
+
+
+def data_parallel(learner: Learner, after: int = 0) -> DistributedLearner:
+    """All workers have the same weights: the gradients of their shares of a minibatch are summed."""
+    return _distributed(learner, after, None)
+
+
+def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int = 0) -> DistributedLearner:
+    """Every worker trains by itself for a block of samples; then the models are joined."""
+    return _distributed(learner, after, options)
+
+
+def _kept(parameter: Function) -> NDArray[Any]:
+    """The value of a parameter as it is kept: that of half precision in single."""
+    found = cell_of(parameter.root).current()
+    return parameter.value if found is None else found
+
+
+def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | None) -> DistributedLearner:
+    if not isinstance(learner, Learner):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"{type(learner).__name__} is not a learner", "make one: sgd(z.parameters, lr=0.1)")
+    if isinstance(learner, DistributedLearner):
+        raise ArgumentError("this learner is one of several workers already")
+    if not is_number(after) or after < 0:
+        raise ArgumentError(f"the samples before workers train together are a number from 0 on, not {after!r}")
+    fields = {name: getattr(learner, name) for name in Learner.__dataclass_fields__}
+    found = DistributedLearner(**fields, after=int(after), block=block)
+    found.size, found.of_sums = learner.size, learner.of_sums
+    return found

@@ -1,0 +1,63 @@
+"""The first minibatch and the first node that are infinite or not a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cntkpy.networks.arrays.sparse import is_sparse
+from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, own_mask
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.readers.minibatch import Minibatch
+from cntkpy.trainers.step.context import StepContext
+from cntkpy.trainers.step.sequence_problems import sequence_problem
+from cntkpy.trainers.step.stack import Stack
+from cntkpy.trainers.step.step import CompiledStep
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """A minibatch whose criterion is infinite or not a number.
+
+    Attributes:
+        number: of the minibatch, from 1.
+        stack: the stack that it is part of.
+        index: its place there.
+    """
+
+    number: int
+    stack: Stack
+    index: int
+
+    @property
+    def minibatch(self) -> Minibatch:
+        """The data."""
+        return self.stack.minibatches[self.index]
+
+    def node(self, step: CompiledStep) -> Node | None:
+        """Return the first node that is not finite with the parameters of now."""
+        return first_not_finite(step.network, step.nodes[0], step.at(self.stack, self.index, self.number))
+
+
+def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext) -> Node | None:
+    """The first node below a criterion, in evaluation order, that has such a value in a minibatch, inputs included.
+
+    Raises:
+        UserError: the sequences of the minibatch do not fit.
+    """
+    nodes = network.below([criterion])
+    computed = [node.name for node in nodes if node.kind.layout != "always" and not node.kind.time.makes_axis]
+    function = compile_network(network, computed, training=True)
+    values, state = function(at.weights, at.state, at.batch, at.key, at.settings)
+    for node in nodes:
+        if np.any(state.get(node.name + PROBLEM, False)):
+            raise sequence_problem(node, at.stack.minibatches[0].keys if len(at.stack.minibatches) == 1 else [])
+    found = {name.lower(): value for name, value in {**at.batch.inputs, **values}.items()}
+    for node in nodes:
+        value = found[node.name.lower()]
+        mask = own_mask(node, value.index if is_sparse(value) else value, at.batch, values)
+        value = np.asarray(value.values if is_sparse(value) else value)
+        if not np.isfinite(value if mask is None else value[np.asarray(mask)]).all():
+            return node
+    return None
