@@ -280,7 +280,7 @@ def export_command(
     if to is not None:
         from cntkpy.commands.tools.export_source import AskedSource, export_source
 
-        return export_source(AskedSource(model, out, to.lower(), outputs, command, check))
+        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 

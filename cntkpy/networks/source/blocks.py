@@ -9,6 +9,8 @@ from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Unit
 from cntkpy.networks.source.values import dims_of
 
+Span = tuple[int, int]
+
 LONGEST = 40
 """Units of a block, at most."""
 
@@ -100,47 +102,60 @@ def _own_signature(graph: Graph, unit: Unit) -> tuple[Any, ...] | None:
 
 def find_blocks(graph: Graph, units: list[Unit]) -> list[Unit | Block]:
     """Return the units, those of repeated blocks together."""
+    ends: dict[int, int] = {}  # the first place of a block -> the place behind it
+    search = _Search(graph, units)
+    while members := search.best():
+        for begin, end in members:
+            ends[begin] = end
+            search.covered[begin:end] = [True] * (end - begin)
     found: list[Unit | Block] = []
-    taken: dict[int, int] = {}  # the first place of a block -> the place behind it
-    places = _Places(graph, units)
-    covered = [False] * len(units)
-    signatures: dict[tuple[int, int], tuple[Any, ...] | None] = {}
-    while True:
-        best: tuple[tuple[int, bool], list[tuple[int, int]]] | None = None
-        for length in range(min(LONGEST, len(units) // 2), SHORTEST - 1, -1):
-            groups: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
-            for begin in range(len(units) - length + 1):
-                span = (begin, begin + length)
-                if any(covered[begin : begin + length]):
-                    continue
-                if span not in signatures:
-                    signatures[span] = places.signature(*span)
-                signature = signatures[span]
-                if signature is None:
-                    continue
+    place = 0
+    while place < len(units):
+        end = ends.get(place, place)
+        found.append(units[place] if end == place else _block(graph, units[place:end]))
+        place = max(end, place + 1)
+    return found
+
+
+class _Search:
+    """The search for blocks among units.
+
+    Attributes:
+        covered: by unit, whether a block has it.
+    """
+
+    def __init__(self, graph: Graph, units: list[Unit]) -> None:
+        self._units, self._places = units, _Places(graph, units)
+        self._signatures: dict[Span, tuple[Any, ...] | None] = {}
+        self.covered = [False] * len(units)
+
+    def best(self) -> list[Span]:
+        """Return the spans of the block whose class saves most units; none: no class saves enough."""
+        quality: tuple[int, bool] = (SAVED, False)
+        found: list[Span] = []
+        for length in range(min(LONGEST, len(self._units) // 2), SHORTEST - 1, -1):
+            for signature, members in self._groups(length).items():
+                saved = (len(members) - 1) * length - 2 * signature[0]
+                own = (saved, self._units[members[0][0]].layer is not None)
+                if len(members) > 1 and saved >= SAVED and (not found or own > quality):
+                    quality, found = own, members
+        return found
+
+    def _groups(self, length: int) -> dict[tuple[Any, ...], list[Span]]:
+        """The spans of so many units by their signatures; those of one signature do not overlap."""
+        groups: dict[tuple[Any, ...], list[Span]] = {}
+        for begin in range(len(self._units) - length + 1):
+            span = (begin, begin + length)
+            if any(self.covered[begin : begin + length]):
+                continue
+            if span not in self._signatures:
+                self._signatures[span] = self._places.signature(*span)
+            signature = self._signatures[span]
+            if signature is not None:
                 members = groups.setdefault(signature, [])
                 if not members or members[-1][1] <= begin:
                     members.append(span)
-            for signature, members in groups.items():
-                saved = (len(members) - 1) * length - 2 * signature[0]
-                quality = (saved, units[members[0][0]].layer is not None)
-                if len(members) > 1 and saved >= SAVED and (best is None or quality > best[0]):
-                    best = (quality, members)
-        if best is None:
-            break
-        for begin, end in best[1]:
-            taken[begin] = end
-            covered[begin:end] = [True] * (end - begin)
-    place = 0
-    while place < len(units):
-        end = taken.get(place)
-        if end is None:
-            found.append(units[place])
-            place += 1
-        else:
-            found.append(_block(graph, units[place:end]))
-            place = end
-    return found
+        return groups
 
 
 def _block(graph: Graph, units: list[Unit]) -> Block:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.cntk_config.base.extras import how_to_install
+from cntkpy.cntk_config.base.extras import command_for
 from cntkpy.networks.arrays.batch import Batch
-from cntkpy.networks.compile.evaluate import compile_network, own_mask
 from cntkpy.networks.compile.differentiable import check_gradient
+from cntkpy.networks.compile.evaluate import compile_network, own_mask
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Node
 from cntkpy.networks.onnx import ours
@@ -28,9 +28,6 @@ WITHOUT_GRADIENT = 1e30
 """Gradients beyond this are those of functions where they have none."""
 
 STEPS, SEQUENCES = (1, 5), 3
-
-MOST_RANDOM = 1 << 24
-"""Elements of the inputs of random data, at most."""
 
 
 class Difference(NamedTuple):
@@ -62,7 +59,7 @@ def torch() -> Any:
         return importlib.import_module("torch")
     except ImportError as problem:
         message = f"comparing the source with the network needs PyTorch, which cannot be imported: {problem}"
-        raise UserError("MissingPackage", message, hint=how_to_install("torch")) from None
+        raise UserError("MissingPackage", message, hint=f"install it: {command_for(['torch'])}") from None
 
 
 def module_of(source: Source) -> Any:
@@ -183,17 +180,23 @@ def fed(source: Source, node: Node, array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(array.shape[1], array.shape[0], *dims)
 
 
-def computed(source: Source, module: Any, data: Data, weights: Mapping[str, np.ndarray], gradients: bool = True) -> Result:
+def computed(
+    source: Source, module: Any, data: Data, weights: Mapping[str, np.ndarray], gradients: bool = True
+) -> Result:
     """Return what the module computes; arrays are laid out as the module has them."""
     t = torch()
-    inputs = {name: t.from_numpy(fed(source, node, data.values[node.name]).copy()) for name, node in source.arguments.items()}
+    inputs = {
+        name: t.from_numpy(fed(source, node, data.values[node.name]).copy()) for name, node in source.arguments.items()
+    }
     for name, node in source.arguments.items():
         if node not in source.indices and gradients:
             inputs[name].requires_grad_(True)
     masks = {name: t.from_numpy(mask_of(source, data, axis)) for name, axis in source.masks.items()}
     module.zero_grad()
     found = module(**inputs, **masks)
-    outputs = dict(zip((node.name for node in source.outputs), found if isinstance(found, tuple) else (found,), strict=True))
+    outputs = dict(
+        zip((node.name for node in source.outputs), found if isinstance(found, tuple) else (found,), strict=True)
+    )
     made: dict[str, np.ndarray] = {}
     if gradients:
         total: Any = 0
@@ -291,6 +294,7 @@ def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference
         UserError: PyTorch or JAX is not installed.
     """
     ours.require_jax()
+    torch()
     module = module_of(source)
     gradients = _differentiable(source)
     found: dict[str, Difference] = {}

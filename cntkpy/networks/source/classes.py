@@ -72,7 +72,9 @@ class Classes:
                 text = INSTANCE.sub(lambda found: calls[int(found[1])], use.text)
                 groups.setdefault(MARK.sub("«»", text), []).append((number, MARK.findall(text), text))
             for members in groups.values():
-                resolved = _resolved(self.uses[members[0][0]].hint, [(marks, text) for _, marks, text in members], names)
+                resolved = _resolved(
+                    self.uses[members[0][0]].hint, [(marks, text) for _, marks, text in members], names
+                )
                 texts.append(resolved.text)
                 for number, marks, _ in members:
                     arguments = ", ".join(f"«{marks[place][0]}={marks[place][1]}»" for place in resolved.places)

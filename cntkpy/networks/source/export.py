@@ -9,7 +9,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
-from cntkpy.networks.onnx.writing.table import REFUSED as OF_TRAINING
+from cntkpy.networks.onnx.table import REFUSED as OF_TRAINING
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.blocks import find_blocks
 from cntkpy.networks.source.classes import Classes, plain
@@ -52,6 +52,7 @@ class Source:
         indices: the inputs that are integers, the numbers of the ones of one-hot vectors.
         graph: what was written.
         notes: what the user should know.
+        layers: what the README says of layers.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Source:
     indices: list[Node]
     graph: Graph
     notes: list[str] = field(default_factory=list[str])
+    layers: list[str] = field(default_factory=list[str])
 
     @property
     def outputs(self) -> list[Node]:
@@ -141,14 +143,16 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     text = layout.class_text(f"The network of {settings.title}.", writer.init, [forward])
     classes.add(name, text)
     module = _module(classes, helpers, settings.title)
-    notes = [*_notes(graph, network), *writer.notes]
-    return Source(module, name, writer.tensors, arguments, masks, indices, graph, notes)
+    notes = _notes(graph, network)
+    return Source(module, name, writer.tensors, arguments, masks, indices, graph, notes, writer.notes)
 
 
 def _is_index(planner: Planner, node: Node) -> bool:
     users = planner.graph.users.get(node, [])
-    return bool(users) and node.operation == "SparseInputValue" and all(
-        user.operation in ("Times", "LookupTable") and planner.find.is_embedding(user) for user in users
+    return (
+        bool(users)
+        and node.operation == "SparseInputValue"
+        and all(user.operation in ("Times", "LookupTable") and planner.find.is_embedding(user) for user in users)
     )
 
 

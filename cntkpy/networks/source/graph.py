@@ -134,9 +134,7 @@ class Graph:
         for node in computed:
             if all(source in pure for source in node.connected) and not changed.intersection(node.connected):
                 pure.add(node)
-        needed = [
-            node for node in computed if node in pure and any(user not in pure for user in self.plan.users[node])
-        ]
+        needed = [node for node in computed if node in pure and any(user not in pure for user in self.plan.users[node])]
         if needed:
             values = evaluate(self.network, [node.name for node in needed])
             found |= {node: np.asarray(values[node.name]) for node in needed}

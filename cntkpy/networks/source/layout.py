@@ -59,7 +59,7 @@ def wrapped(line: str) -> str:
     head, tail = code[: begin + 1], code[end:]
     one_line = f"{indent}    {inside}"
     parts = _split(inside)
-    if len(one_line) <= WIDTH and len(parts) != 1 or (len(parts) == 1 and len(one_line) <= WIDTH):
+    if (len(one_line) <= WIDTH and len(parts) != 1) or (len(parts) == 1 and len(one_line) <= WIDTH):
         return f"{head}\n{one_line}\n{indent}{tail}"
     rows = [wrapped(f"{indent}    {part.strip()},") for part in parts]
     return "\n".join([head, *rows, f"{indent}{tail}"])

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.recurrent_stack import cell_of, layers_of
+from cntkpy.networks.nodes.onnx_support.graph import NotExpressible
+from cntkpy.networks.nodes.recurrence.stack import cell_of, layers_of
 from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
-from cntkpy.networks.onnx.graph import NotExpressible
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Layer, State, Tensor, Unit
-from cntkpy.networks.source.values import Use, Value, number
+from cntkpy.networks.source.use import Use
+from cntkpy.networks.source.values import Value, number
 
 _MODULES = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnntanh": "nn.RNN", "rnnrelu": "nn.RNN"}
 
@@ -156,9 +157,11 @@ def joined_directions(graph: Graph, node: Node, layers: dict[Node, Unit]) -> Uni
     first, second = ahead.layer, back.layer
     if first is None or second is None or ahead.operands != back.operands or first.signature != second.signature:
         return None
-    if ahead.state is None or back.state is None or [value for _, value in first.arguments] != [
-        value for _, value in second.arguments
-    ]:
+    if (
+        ahead.state is None
+        or back.state is None
+        or [value for _, value in first.arguments] != [value for _, value in second.arguments]
+    ):
         return None
     if (ahead.state.backwards, back.state.backwards) != (False, True) or ahead.state.initial != back.state.initial:
         return None

@@ -119,8 +119,9 @@ def readme(source: Source, origin: str, differences: Sequence[Difference], more:
             "|---|---|",
             *(f"| {one.name} | {one.largest:.1e} |" for one in differences),
         ]
-    if source.notes:
-        lines += ["", "## Notes", *(f"- {note}" for note in source.notes)]
+    notes = [*source.notes, *source.layers]
+    if notes:
+        lines += ["", "## Notes", *(f"- {note}" for note in notes)]
     if "train.py" in more:
         lines += ["", "## Training", "`python train.py` repeats the training of the configuration; see its head."]
     return "\n".join(lines) + "\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.node import Node
@@ -12,10 +12,12 @@ from cntkpy.networks.source.blocks import Block
 from cntkpy.networks.source.body import Body
 from cntkpy.networks.source.classes import Classes
 from cntkpy.networks.source.graph import Graph
-from cntkpy.networks.source.layers import Layer, Recogniser, Tensor, Unit
+from cntkpy.networks.source.layers import Layer, Tensor, Unit
 from cntkpy.networks.source.names import Names, class_name, given_name, snake
+from cntkpy.networks.source.recognise import Recogniser
 from cntkpy.networks.source.rules.table import REFUSED, RULES
-from cntkpy.networks.source.values import LONGEST_INLINE, NotExpressible, Use, Value, dims_of, lead_of, number
+from cntkpy.networks.source.use import Use
+from cntkpy.networks.source.values import LONGEST_INLINE, NotExpressible, Value, dims_of, lead_of, number
 
 NUMBERS = {
     *("Plus", "Minus", "ElementTimes", "ElementPower", "Clip", "If", "LogPlus", "RowStack", "ReconcileDynamicAxis"),
@@ -55,7 +57,11 @@ class Planner:
     def units(self, components: Iterable[list[Node]]) -> list[Unit]:
         """Return the units that compute nodes and loops, operands before their users."""
         components = list(components)
-        layers = {id(component): recurrent.recognised(self.graph, component) for component in components if _is_loop(component)}
+        layers = {
+            id(component): recurrent.recognised(self.graph, component)
+            for component in components
+            if _is_loop(component)
+        }
         dead = self._dead([unit for unit in layers.values() if unit is not None])
         results = {unit.node: unit for unit in layers.values() if unit is not None}
         both = {
@@ -94,7 +100,12 @@ class Planner:
         for component in reversed(self.graph.components):
             for node in component:
                 users = self.graph.users.get(node, [])
-                if node not in absorbed and node not in read and users and all(u in absorbed or u in found for u in users):
+                if (
+                    node not in absorbed
+                    and node not in read
+                    and users
+                    and all(u in absorbed or u in found for u in users)
+                ):
                     found.add(node)
         return found
 
@@ -167,6 +178,47 @@ def _is_sequence(source: Node, member: Node) -> bool:
     return source.has_layout and not (source.axis == ONE and member.axis != ONE)
 
 
+class _Operand(NamedTuple):
+    """An argument of the class of a loop.
+
+    Attributes:
+        name: of the argument.
+        of_step: what one step gets of it.
+    """
+
+    name: str
+    of_step: str
+
+
+class _State(NamedTuple):
+    """What a delay in a loop reads.
+
+    Attributes:
+        delay: the node.
+        name: of the value, or of a list of values where the delay is several steps long.
+        start: the text of the value before the first step.
+        steps: of the delay.
+    """
+
+    delay: Node
+    name: str
+    start: str
+    steps: int
+
+    @property
+    def before(self) -> str:
+        """The text of the value that a step reads."""
+        return self.name if self.steps == 1 else f"{self.name}[0]"
+
+    def after(self, new: str, backwards: bool) -> str:
+        """Return the text of the state after a step; in the padding that of the start."""
+        if backwards:
+            axes = "".join(", None" for _ in dims_of(self.delay))
+            beyond = f"{self.name}_start" if self.steps == 1 else f"{self.name}_start[0]"
+            new = f"torch.where(inside[:{axes}], {new}, {beyond})"
+        return new if self.steps == 1 else f"[*{self.name}[1:], {new}]"
+
+
 class Writer:
     """Writes one class.
 
@@ -179,7 +231,14 @@ class Writer:
     """
 
     def __init__(
-        self, graph: Graph, planner: Planner, classes: Classes, helpers: set[str], *, plain: bool = False, top: bool = False
+        self,
+        graph: Graph,
+        planner: Planner,
+        classes: Classes,
+        helpers: set[str],
+        *,
+        plain: bool = False,
+        top: bool = False,
     ) -> None:
         self.graph, self.planner, self.classes = graph, planner, classes
         self.plain, self.top = plain, top
@@ -340,7 +399,7 @@ class Writer:
 
     def _loop(self, unit: Unit, values: list[Value]) -> list[Value]:
         inner = Writer(self.graph, self.planner, self.classes, self.body.helpers)
-        text, asked, back = inner.loop_class(unit)
+        text, asked = inner.loop_class(unit)
         hint = next((given_name(node) for node in unit.outputs if given_name(node)), "") or "recurrence"
         name = self.names.take(hint)
         self.init.append(f"self.{name} = {self.classes.add(class_name(hint), text)}")
@@ -353,95 +412,94 @@ class Writer:
             return [Value(call, leads[0], dims_of(unit.node), axis=unit.node.axis)]
         names = [self.body.name_for(node) for node in unit.outputs]
         self.body.line(f"{', '.join(names)} = {call}")
-        del back
         return [
             Value(each, lead, dims_of(node), axis=node.axis)
             for each, lead, node in zip(names, leads, unit.outputs, strict=True)
         ]
 
-    def loop_class(self, unit: Unit) -> tuple[str, list[str], bool]:
-        """Return the text of the class of a loop, the time axes whose masks it takes, and whether it runs backwards."""
-        loop, graph, body = unit.loop, self.graph, self.body
-        member = loop[0]
-        delays = [node for node in loop if node.kind.time.delay]
-        backwards = delays[0].kind.time.delay > 0
-        whole = {node.input(index) for node in loop for index in node.kind.time.whole}
+    def loop_class(self, unit: Unit) -> tuple[str, list[str]]:
+        """Return the text of the class of a loop, and the time axes whose masks it takes."""
+        graph, body = self.graph, self.body
+        delays = [node for node in unit.loop if node.kind.time.delay]
         self.along_time = False
-        outer: list[tuple[str, str]] = []  # arguments of forward, and what a step gets of them
-        first = ""
-        for operand in unit.operands:
-            if operand in whole:
-                name = self.argument(operand, 2)
-                outer.append((name, name))
-            elif _is_sequence(operand, member):
-                name = self.argument(operand, 1)
-                first = first or name
-                outer.append((name, f"{name}[:, t]"))
-            else:
-                name = self.argument(operand, lead_of(operand, False))
-                outer.append((name, name))
-        states: list[tuple[Node, str, str, int]] = []
-        for delay in delays:
-            start = self._start(delay, first)
-            hint = given_name(delay) or (f"{given_name(delay.input(0))}_before" if given_name(delay.input(0)) else "h")
-            name = body.names.take(hint)
-            body.hold(name, delay)
-            self.values[delay] = Value(name, 1, dims_of(delay), axis=delay.axis)
-            states.append((delay, name, start, int(delay.options["timeStep"])))
+        operands = self._loop_operands(unit)
+        first = next(one.name for one in operands if one.of_step != one.name)
+        states = [self._state(delay, first) for delay in delays]
         sources = [graph.canonical(delay.input(0)) for delay in delays]
         results = list(dict.fromkeys([*sources, *unit.outputs]))
-        units = self.planner.units([[node] for node in loop if not node.kind.time.delay])
-        self.write(units, results)
+        self.write(self.planner.units([[node] for node in unit.loop if not node.kind.time.delay]), results)
         body.end_with([self.values[node].text for node in results if node in self.values])
-        step_lines = list(body.lines)
-        asked = dict(body.asked)
-        step_arguments = [name for name, _ in outer] + [name for _, name, _, _ in states] + list(asked.values())
-
+        step_lines, masks = body.lines, list(body.asked.values())
+        arguments = [*(one.name for one in operands), *(state.name for state in states), *masks]
+        step = layout.method("step", arguments, step_lines, "Return the values of one step.", kind_of(len(results)))
         body.lines = []
-        mask = body.mask(member.axis) if backwards else ""
-        arguments = [name for name, _ in outer] + list(body.asked.values())
-        for _, name, start, count in states:
-            body.line(f"{name} = {start if count == 1 else f'[{start}] * {count}'}")
+        passed = [*(one.of_step for one in operands), *(state.before for state in states), *masks]
+        self._steps(unit, first, states, sources, results, passed)
+        forward = layout.method(
+            "forward",
+            [*(one.name for one in operands), *body.asked.values()],
+            body.lines,
+            "Return the values of all steps (batch, steps, ...).",
+            kind_of(len(unit.outputs)),
+        )
+        return layout.class_text("A recurrence: one step after the other.", self.init, [step, forward]), list(
+            body.asked
+        )
+
+    def _loop_operands(self, unit: Unit) -> list[_Operand]:
+        """The arguments of the class of a loop."""
+        whole = {node.input(index) for node in unit.loop for index in node.kind.time.whole}
+        found: list[_Operand] = []
+        for operand in unit.operands:
+            if operand not in whole and _is_sequence(operand, unit.loop[0]):
+                name = self.argument(operand, 1)
+                found.append(_Operand(name, f"{name}[:, t]"))
+            else:
+                name = self.argument(operand, 2 if operand in whole else lead_of(operand, False))
+                found.append(_Operand(name, name))
+        return found
+
+    def _state(self, delay: Node, first: str) -> _State:
+        """The state that a delay reads."""
+        start, source = self._start(delay, first), given_name(delay.input(0))
+        name = self.body.names.take(given_name(delay) or (f"{source}_before" if source else "h"))
+        self.body.hold(name, delay)
+        self.values[delay] = Value(name, 1, dims_of(delay), axis=delay.axis)
+        return _State(delay, name, start, int(delay.options["timeStep"]))
+
+    def _steps(
+        self,
+        unit: Unit,
+        first: str,
+        states: list[_State],
+        sources: list[Node],
+        results: list[Node],
+        passed: list[str],
+    ) -> None:
+        """Write the statements that call `step` for each step."""
+        body, backwards = self.body, states[0].delay.kind.time.delay > 0
+        mask = body.mask(unit.loop[0].axis) if backwards else ""
+        for state in states:
+            body.line(f"{state.name} = {state.start if state.steps == 1 else f'[{state.start}] * {state.steps}'}")
         if backwards:
-            for _, name, _, _ in states:
-                body.line(f"{name}_start = {name}")
-        local = self._local(results, [name for _, name, _, _ in states])
+            for state in states:
+                body.line(f"{state.name}_start = {state.name}")
+        local = self._local(results, [state.name for state in states])
         kept = [f"{local[node]}_steps" for node in unit.outputs]
         body.line(f"{', '.join(kept)} = {', '.join('[]' for _ in kept)}")
         span = f"range({first}.shape[1])"
         body.line(f"for t in {f'reversed({span})' if backwards else span}:")
-        passed = [text for _, text in outer]
-        passed += [name if count == 1 else f"{name}[0]" for _, name, _, count in states] + list(asked.values())
-        news = [local[node] for node in results]
-        body.line(f"    {', '.join(news)} = self.step({', '.join(passed)})")
+        body.line(f"    {', '.join(local[node] for node in results)} = self.step({', '.join(passed)})")
         for node, name in zip(unit.outputs, kept, strict=True):
             body.line(f"    {name}.append({local[node]})")
         if backwards:
             body.line(f"    inside = {mask}[:, t]")
-        for (delay, name, _, count), source in zip(states, sources, strict=True):
-            new = local[source]
-            if backwards:
-                rank = "".join(", None" for _ in dims_of(delay))
-                beyond = f"{name}_start" if count == 1 else f"{name}_start[0]"
-                new = f"torch.where(inside[:{rank}], {new}, {beyond})"
-            if count > 1:
-                new = f"[*{name}[1:], {new}]"
-            if new != name:
-                body.line(f"    {name} = {new}")
+        for state, source in zip(states, sources, strict=True):
+            after = state.after(local[source], backwards)
+            if after != state.name:
+                body.line(f"    {state.name} = {after}")
         order = "[::-1]" if backwards else ""
         body.line("return " + ", ".join(f"torch.stack({name}{order}, dim=1)" for name in kept))
-        methods = [
-            layout.method("step", step_arguments, step_lines, "Return the values of one step.", kind_of(len(results))),
-            layout.method(
-                "forward",
-                arguments,
-                body.lines,
-                "Return the values of all steps (batch, steps, ...).",
-                kind_of(len(unit.outputs)),
-            ),
-        ]
-        text = layout.class_text("A recurrence: one step after the other.", self.init, methods)
-        return text, list(body.asked), backwards
 
     @staticmethod
     def _local(results: list[Node], states: list[str]) -> dict[Node, str]:
@@ -465,5 +523,3 @@ class Writer:
         if value.lead:
             return value.text
         return f"{value.atom}.expand(len({first}), {sizes})"
-
-

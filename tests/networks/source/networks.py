@@ -126,7 +126,10 @@ RECURRENT = {
     + gate("u", "p")
     + "p = PastValue(4, h, defaultHiddenActivity=0)\nh = Tanh(us)\n"
     + HEAD.format(size=4, of="h"),
-    "plain with a sigmoid": INPUT + gate("u", "p") + "p = PastValue(4, h)\nh = Sigmoid(us)\n" + HEAD.format(size=4, of="h"),
+    "plain with a sigmoid": INPUT
+    + gate("u", "p")
+    + "p = PastValue(4, h)\nh = Sigmoid(us)\n"
+    + HEAD.format(size=4, of="h"),
     "two steps back": INPUT
     + gate("u", "p")
     + "p = PastValue(4, h, timeStep=2)\nh = Tanh(us)\n"

@@ -115,8 +115,7 @@ def test_shared_parameters_are_no_layers():
 
 def test_what_has_no_code_is_listed():
     network = of_ndl(
-        "x = Input(3, tag=feature)\na = EpochAccumulator(x)\n"
-        "n = SampleNumber(x)\nz = Plus(Plus(n, x), a, tag=output)\n"
+        "x = Input(3, tag=feature)\na = EpochAccumulator(x)\nn = SampleNumber(x)\nz = Plus(Plus(n, x), a, tag=output)\n"
     )
     with pytest.raises(UserError) as problem:
         source_of(network)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from cntkpy.networks.source.values import Rule, Use, Value
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import Value
 
 
 def _additive(use: Use) -> Value:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cntkpy.networks.source.values import PRODUCT, SUM, Rule, Use, Value, dims_of, number
-
-
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import PRODUCT, SUM, Value, dims_of, number
 
 
 def text_of(value: Value) -> str:

@@ -17,8 +17,9 @@ from cntkpy.networks.nodes.images.convolution import (
 from cntkpy.networks.nodes.images.cropping import crop_offsets
 from cntkpy.networks.nodes.images.geometry import Geometry
 from cntkpy.networks.nodes.images.pooling import geometry_of as pooling_geometry
-from cntkpy.networks.nodes.inputs import is_chw
-from cntkpy.networks.source.values import ATOM, Dims, NotExpressible, Rule, Use, Value
+from cntkpy.networks.nodes.inputs.kinds import is_chw
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import ATOM, Dims, NotExpressible, Value
 
 MOST_AXES = 3
 """Axes that windows can slide over in the functions of PyTorch."""
@@ -223,8 +224,10 @@ def _local(use: Use, x: Value, dims: Dims, plan: Plan) -> Value:
 
 
 def _pooling(use: Use) -> Value:
-    node, x_node = use.node, use.node.input(0)
-    which = {"MaxPooling": "max", "AveragePooling": "average"}.get(node.operation, str(node.options.get("kind")).lower())
+    node = use.node
+    which = {"MaxPooling": "max", "AveragePooling": "average"}.get(
+        node.operation, str(node.options.get("kind")).lower()
+    )
     windows = pooling_geometry(node)
     assert windows is not None
     geometry = windows[1].reversed()
@@ -249,7 +252,9 @@ def _pooling(use: Use) -> Value:
 def _windows(use: Use, which: str, images: str, geometry: Geometry, rank: int, included: bool) -> str:
     """A call of a pooling of PyTorch."""
     kernel, stride, both = geometry.kernel, geometry.stride, symmetric(geometry)
-    arguments = tuple_text(kernel) + (f", {tuple_text(stride)}" if stride != kernel and max(geometry.outputs) > 1 else "")
+    arguments = tuple_text(kernel) + (
+        f", {tuple_text(stride)}" if stride != kernel and max(geometry.outputs) > 1 else ""
+    )
     plain = both is not None and not any(both)
     fits = both is not None and all(pad <= size // 2 for pad, size in zip(both, kernel, strict=True))
     name = f"F.{'max' if which == 'max' else 'avg'}_pool{rank}d"
@@ -258,7 +263,7 @@ def _windows(use: Use, which: str, images: str, geometry: Geometry, rank: int, i
     if which == "max":
         if fits and both is not None:
             return f"{name}({images}, {arguments}, padding={tuple_text(both)})"
-        return f'{name}({padded_text(images, geometry, "-torch.inf")}, {arguments})'
+        return f"{name}({padded_text(images, geometry, '-torch.inf')}, {arguments})"
     if included:
         return f"{name}({padded_text(images, geometry)}, {arguments})"
     if fits and both is not None:
@@ -276,8 +281,8 @@ def _unpooling(use: Use) -> Value:
     geometry = windows[1].reversed()
     channels = (geometry.kernel[0], geometry.stride[0], geometry.padding[0]) == (1, 1, (0, 0))
     inner = geometry.without_first() if channels else geometry
-    if not channels or len(inner.kernel) > MOST_AXES or any(symmetric(inner) or (1,)):
-        raise NotExpressible("windows over channels or in padding have no inverse in PyTorch")
+    if not channels or len(inner.kernel) > MOST_AXES or any(min(pair) < 0 for pair in inner.padding):
+        raise NotExpressible("windows over channels have no inverse in PyTorch")
     rank = len(inner.kernel)
     x = use.reshaped(use.values[0], geometry.outputs)
     pooled = use.values[1]
@@ -286,8 +291,14 @@ def _unpooling(use: Use) -> Value:
         raise NotExpressible("it puts values back in images of sequences")
     image = f"{pooled.atom}[:, :{cut}]" if cut else pooled.text
     options = tuple_text(inner.kernel) + (f", {tuple_text(inner.stride)}" if inner.stride != inner.kernel else "")
+    image = padded_text(image, inner, "-torch.inf")
+    whole = tuple(size + sum(pair) for size, pair in zip(inner.inputs, inner.padding, strict=True))
     places = use.body.assign(f"F.max_pool{rank}d({image}, {options}, return_indices=True)[1]", "places")
-    text = f"{use.helper('unpool')}({x.text}, {places}, {inner.inputs})"
+    text = f"{use.helper('unpool')}({x.text}, {places}, {whole})"
+    if whole != inner.inputs:
+        kept = zip(inner.inputs, inner.padding, strict=True)
+        spans = ", ".join(f"{before or ''}:{before + size}" for size, (before, _) in kept)
+        text += f"[..., {spans}]"
     return use.finished(use.value(text, (geometry.inputs[0], *inner.inputs)))
 
 

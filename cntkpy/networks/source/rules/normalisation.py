@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.source.rules.images import per_sample
-from cntkpy.networks.source.values import PRODUCT, SUM, Rule, Use, Value
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import PRODUCT, SUM, Value
 
 
 def _statistic(use: Use, index: int) -> Value:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cntkpy.networks.source.values import PRODUCT, NotExpressible, Rule, Use, Value
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import PRODUCT, NotExpressible, Value
 
 _RANDOM = {
     "uniform": "torch.empty_like({x}).uniform_({first}, {second})",

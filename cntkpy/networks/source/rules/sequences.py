@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.source import steps
-from cntkpy.networks.source.values import NotExpressible, Rule, Use, Value, aligned, number
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import Value, aligned, number
 
 
 def initial_state(use: Use, index: int = 1) -> Value:

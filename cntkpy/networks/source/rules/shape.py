@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-
-
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.nodes.axes import slice_range
-from cntkpy.networks.nodes.shape import row_range
-from cntkpy.networks.source.values import NotExpressible, Rule, Use, Value
+from cntkpy.networks.nodes.shape.axes import slice_range
+from cntkpy.networks.nodes.shape.kinds import row_range
+from cntkpy.networks.source.use import Rule, Use
+from cntkpy.networks.source.values import NotExpressible, Value
 
 Range = tuple[int, int]
 
@@ -82,7 +81,9 @@ def _transpose(use: Use) -> Value:
     first, second = int(use.options["axis1"]), int(use.options["axis2"])
     shape = shapes.padded(use.node.input(0).shape or (), max(first, second))
     value = use.reshaped(use.values[0], tuple(reversed(shape)))
-    return use.finished(use.value(f"{value.atom}.transpose({-first}, {-second})", tuple(reversed(use.node.shape or ()))))
+    return use.finished(
+        use.value(f"{value.atom}.transpose({-first}, {-second})", tuple(reversed(use.node.shape or ())))
+    )
 
 
 _METHODS = {
@@ -119,7 +120,9 @@ def _reduce_minibatch(use: Use) -> Value:
     how = str(use.options["reductionOp"])
     value = use.real(use.values[0], source)
     if how in ("Max", "Min"):
-        return use.value(f"{use.helper('largest' if how == 'Max' else 'smallest')}({value.text}, 0)[0]", value.dims, lead=0)
+        return use.value(
+            f"{use.helper('largest' if how == 'Max' else 'smallest')}({value.text}, 0)[0]", value.dims, lead=0
+        )
     text = _METHODS[how].replace(", keepdim=True", "").format(value.atom, 0)
     return use.value(text, value.dims, lead=0)
 

@@ -13,7 +13,7 @@ from cntkpy.networks.source.rules import (
     sequences,
     shape,
 )
-from cntkpy.networks.source.values import Rule
+from cntkpy.networks.source.use import Rule
 
 _FAMILIES = (elementwise, linear, shape, criteria, images, normalisation, attention, sequences, run)
 
