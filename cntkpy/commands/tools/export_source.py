@@ -75,9 +75,9 @@ def export_source(asked: AskedSource) -> int:
     for note in source.notes:
         print(f"note: {note}", file=sys.stderr)
     differences = check.check(source) if (check.installed() if asked.check is None else asked.check) else []
-    for one in differences:
-        print(f"{one.name}: largest difference {one.largest:.2g}")
-    wrong = ", ".join(f"'{one.name}' by {one.largest:.2g}" for one in differences if not one.allowed)
+    for item in differences:
+        print(f"{item.name}: largest difference {item.largest:.2g}")
+    wrong = ", ".join(f"'{item.name}' by {item.largest:.2g}" for item in differences if not item.allowed)
     if wrong:
         message = f"the source computes other values than the network: {wrong}; {asked.out} is not written"
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")

@@ -51,7 +51,7 @@ class _Places:
         for place, unit in enumerate(units):
             for node in unit.operands:
                 self.last_use[node] = place
-        self.own = [_own_signature(graph, unit) for unit in units]
+        self.kinds = [_own_signature(graph, unit) for unit in units]
 
     def signature(self, begin: int, end: int) -> tuple[Any, ...] | None:
         """Return what equal blocks have in common; None: these units are no block."""
@@ -59,7 +59,7 @@ class _Places:
         parts: list[Any] = []
         for place in range(begin, end):
             unit = self.units[place]
-            if self.own[place] is None:
+            if self.kinds[place] is None:
                 return None
             reads: list[Any] = []
             for node in unit.operands:
@@ -72,7 +72,7 @@ class _Places:
                         return None
                 else:
                     reads.append(("outside", outside.setdefault(node, len(outside)), len(dims_of(node))))
-            parts.append((self.own[place], tuple(reads)))
+            parts.append((self.kinds[place], tuple(reads)))
         if len(outside) > MOST_INPUTS or not any(unit.layer is not None for unit in self.units[begin:end]):
             return None
         seen_later = [
@@ -87,16 +87,16 @@ class _Places:
 
 
 def _own_signature(graph: Graph, unit: Unit) -> tuple[Any, ...] | None:
-    """What two units share that can be the same place of equal blocks; None: it is in no block."""
+    """Return what units at the same place of equal blocks have in common; None: it is in no block."""
     if unit.loop or len(unit.outputs) > 1 or not unit.node.has_layout:
         return None
     node = unit.node
     rank = len(dims_of(node))
     if unit.layer is not None:
         return (node.operation, unit.layer.signature, rank)
-    if node.kind.pointwise and all(len(dims_of(one)) == rank or graph.is_leaf(one) for one in unit.operands):
+    if node.kind.pointwise and all(len(dims_of(item)) == rank or graph.is_leaf(item) for item in unit.operands):
         return (node.operation, repr(sorted(node.options.items(), key=str)), rank)
-    sizes = tuple(dims_of(one) for one in (*unit.operands, node))
+    sizes = tuple(dims_of(item) for item in (*unit.operands, node))
     return (node.operation, repr(sorted(node.options.items(), key=str)), sizes)
 
 
@@ -108,13 +108,13 @@ def find_blocks(graph: Graph, units: list[Unit]) -> list[Unit | Block]:
         for begin, end in members:
             ends[begin] = end
             search.covered[begin:end] = [True] * (end - begin)
-    found: list[Unit | Block] = []
+    result: list[Unit | Block] = []
     place = 0
     while place < len(units):
         end = ends.get(place, place)
-        found.append(units[place] if end == place else _block(graph, units[place:end]))
+        result.append(units[place] if end == place else _block(graph, units[place:end]))
         place = max(end, place + 1)
-    return found
+    return result
 
 
 class _Search:
@@ -132,14 +132,14 @@ class _Search:
     def best(self) -> list[Span]:
         """Return the spans of the block whose class saves most units; none: no class saves enough."""
         quality: tuple[int, bool] = (SAVED, False)
-        found: list[Span] = []
+        result: list[Span] = []
         for length in range(min(LONGEST, len(self._units) // 2), SHORTEST - 1, -1):
             for signature, members in self._groups(length).items():
                 saved = (len(members) - 1) * length - 2 * signature[0]
-                own = (saved, self._units[members[0][0]].layer is not None)
-                if len(members) > 1 and saved >= SAVED and (not found or own > quality):
-                    quality, found = own, members
-        return found
+                entry = (saved, self._units[members[0][0]].layer is not None)
+                if len(members) > 1 and saved >= SAVED and (not result or entry > quality):
+                    quality, result = entry, members
+        return result
 
     def _groups(self, length: int) -> dict[tuple[Any, ...], list[Span]]:
         """The spans of so many units by their signatures; those of one signature do not overlap."""

@@ -65,11 +65,11 @@ class Body:
             name = self.reserved[hint]
             self._holder[name] = hint
             return name
-        given = "" if self.plain else given_name(hint)
-        if given:
-            name = self.names.take(given)
+        stated = "" if self.plain else given_name(hint)
+        if stated:
+            name = self.names.take(stated)
         else:
-            name = next((one for one in _PLAIN if self._free(one)), "") or self.names.take(_PLAIN[0])
+            name = next((item for item in _PLAIN if self._free(item)), "") or self.names.take(_PLAIN[0])
             self.names.taken.add(name)
         self._holder[name] = hint
         return name

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-import tempfile
+import types
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from cntkpy.networks.source.export import Source
 from cntkpy.networks.source.values import dims_of
 
 VALUES, GRADIENTS = 1e-5, 1e-4
-"""How far values and gradients may be apart, relative to the largest of them if that is larger than 1."""
+"""Bounds of the differences of values and gradients, relative to the largest of them if that is larger than 1."""
 
 WITHOUT_GRADIENT = 1e30
 """Gradients beyond this are those of functions where they have none."""
@@ -31,7 +31,7 @@ STEPS, SEQUENCES = (1, 5), 3
 
 
 class Difference(NamedTuple):
-    """How far two arrays are apart.
+    """Distance of two arrays.
 
     Attributes:
         name: of the output, or of what the gradient is of.
@@ -64,13 +64,8 @@ def torch() -> Any:
 
 def module_of(source: Source) -> Any:
     """Return the module of PyTorch that the source describes, with its weights."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.py"
-        path.write_text(source.text, "utf-8")
-        spec = importlib.util.spec_from_file_location("exported_model", path)
-        assert spec is not None and spec.loader is not None
-        loaded = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(loaded)
+    loaded = types.ModuleType("exported_model")
+    exec(compile(source.text, "model.py", "exec"), loaded.__dict__)
     module = getattr(loaded, source.name)()
     module.load_state_dict({name: torch().from_numpy(array.copy()) for name, array in source.arrays().items()})
     return module.eval()
@@ -97,13 +92,13 @@ def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
         values: dict[str, np.ndarray] = {}
         for node in graph.plan.inputs:
             axis = str(node.axis)
-            own = 1 if node.axis == ONE else steps
+            entry = 1 if node.axis == ONE else steps
             if axis not in lengths and node.axis != ONE and graph.along_time:
-                lengths[axis] = np.array([own, *random.integers(1, own + 1, SEQUENCES - 1)])
-            array = random.normal(size=(own, SEQUENCES, *reversed(node.shape or ())))
+                lengths[axis] = np.array([entry, *random.integers(1, entry + 1, SEQUENCES - 1)])
+            array = random.normal(size=(entry, SEQUENCES, *reversed(node.shape or ())))
             if node.operation == "SparseInputValue" or node.name in labels:
-                flat = np.zeros_like(array).reshape(own, SEQUENCES, -1)
-                places = random.integers(0, flat.shape[-1], (own, SEQUENCES, 1))
+                flat = np.zeros_like(array).reshape(entry, SEQUENCES, -1)
+                places = random.integers(0, flat.shape[-1], (entry, SEQUENCES, 1))
                 np.put_along_axis(flat, places, 1, axis=2)
                 array = flat.reshape(array.shape)
             values[node.name] = array.astype(graph.network.dtype)
@@ -120,8 +115,7 @@ class Result(NamedTuple):
 
 def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) -> tuple[Result, dict[str, np.ndarray]]:
     """Return what the network computes, and the weights of outputs whose sum was differentiated."""
-    import jax
-
+    jax: Any = importlib.import_module("jax")
     network = source.graph.filled()
     names = [node.name for node in source.outputs]
     batch = ours.minibatch(network, names, data.values, data.lengths)
@@ -134,15 +128,15 @@ def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) 
     }
 
     def run(inputs: Any, weights: Any) -> Any:
-        own = Batch({**data.values, **inputs}, batch.mask, batch.to_start, batch.to_end, batch.axes)
-        return function(weights, {}, own)[0]
+        entry = Batch({**data.values, **inputs}, batch.mask, batch.to_start, batch.to_end, batch.axes)
+        return function(weights, {}, entry)[0]
 
     if gradients:
-        found, back = jax.vjp(run, dense, parameters)
+        result, back = jax.vjp(run, dense, parameters)
     else:
-        found, back = run(dense, parameters), None
-    values = {name: np.asarray(found[name]) for name in names}
-    masks = {name: own_mask(network.find(name), found[name], batch, found) for name in names}
+        result, back = run(dense, parameters), None
+    values = {name: np.asarray(result[name]) for name in names}
+    masks = {name: own_mask(network.find(name), result[name], batch, result) for name in names}
     plain_masks = {name: None if mask is None else np.asarray(mask) for name, mask in masks.items()}
     random = np.random.default_rng(seed)
     weights: dict[str, np.ndarray] = {}
@@ -154,15 +148,14 @@ def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) 
         weights[name] = weight.astype(values[name].dtype)
     made: dict[str, np.ndarray] = {}
     if back is not None:
-        zeros = {key: np.zeros(np.shape(value), _tangent(value)) for key, value in found.items()}
+        zeros = {key: np.zeros(np.shape(value), _tangent(value)) for key, value in result.items()}
         by_input, by_parameter = back({**zeros, **weights})
         made = {name: np.asarray(array) for name, array in {**by_input, **by_parameter}.items()}
     return Result(values, made, plain_masks), weights
 
 
 def _tangent(value: Any) -> Any:
-    import jax
-
+    jax: Any = importlib.import_module("jax")
     array = np.asarray(value)
     return array.dtype if np.issubdtype(array.dtype, np.floating) else jax.dtypes.float0
 
@@ -193,10 +186,9 @@ def computed(
             inputs[name].requires_grad_(True)
     masks = {name: t.from_numpy(mask_of(source, data, axis)) for name, axis in source.masks.items()}
     module.zero_grad()
-    found = module(**inputs, **masks)
-    outputs = dict(
-        zip((node.name for node in source.outputs), found if isinstance(found, tuple) else (found,), strict=True)
-    )
+    result = module(**inputs, **masks)
+    results: list[Any] = list(result) if isinstance(result, tuple) else [result]
+    outputs = dict(zip((node.name for node in source.outputs), results, strict=True))
     made: dict[str, np.ndarray] = {}
     if gradients:
         total: Any = 0
@@ -221,15 +213,16 @@ def mask_of(source: Source, data: Data, axis: str) -> np.ndarray:
     """Return where the sequences of an axis have steps, `(sequences, steps)`."""
     node = next(node for node in source.graph.plan.inputs if str(node.axis) == axis)
     steps, count = data.values[node.name].shape[:2]
-    lengths = data.lengths.get(axis, np.full(count, steps))
-    return np.arange(steps)[None] < lengths[:, None]
+    lengths: np.ndarray = data.lengths[axis] if axis in data.lengths else np.full(count, steps)
+    inside: np.ndarray = np.arange(steps)[None] < lengths[:, None]
+    return inside
 
 
 def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> list[Difference]:
     """Return the differences of values, and of gradients by inputs and by parameters."""
     wanted, weights = expected(source, data, gradients=gradients)
     got = computed(source, module, data, weights, gradients)
-    found: list[Difference] = []
+    result: list[Difference] = []
     drawn = any(node.kind.random and node.operation != "Dropout" for node in source.graph.users)
     if drawn:  # other numbers in each
         return [
@@ -245,9 +238,9 @@ def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> 
             if mask is not None:
                 inside = mask.T[:, :steps]
                 ours_, theirs = ours_[inside], theirs[inside]
-        found.append(difference(node.name, theirs.reshape(ours_.shape), ours_, VALUES))
+        result.append(difference(node.name, theirs.reshape(ours_.shape), ours_, VALUES))
     if not gradients:
-        return found
+        return result
     for node in source.arguments.values():
         if node.name in wanted.gradients and node not in source.indices:
             theirs = got.gradients.get(node.name)
@@ -257,14 +250,16 @@ def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> 
                 ours_ = ours_[inside]
                 theirs = None if theirs is None else theirs[inside]
             theirs = np.zeros_like(ours_) if theirs is None else theirs
-            found.append(difference(f"gradient by {node.name}", theirs, ours_, GRADIENTS))
+            result.append(difference(f"gradient by {node.name}", theirs, ours_, GRADIENTS))
     for name, tensor in source.tensors.items():
         if tensor.source is None or tensor.arrange is None or f"/{name}" not in got.gradients:
             continue
-        own = wanted.gradients.get(tensor.source.name)
-        if own is not None:
-            found.append(difference(f"gradient by {name}", got.gradients[f"/{name}"], tensor.arrange(own), GRADIENTS))
-    return found
+        entry = wanted.gradients.get(tensor.source.name)
+        if entry is not None:
+            result.append(
+                difference(f"gradient by {name}", got.gradients[f"/{name}"], tensor.arrange(entry), GRADIENTS)
+            )
+    return result
 
 
 def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> Difference:
@@ -297,12 +292,14 @@ def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference
     torch()
     module = module_of(source)
     gradients = _differentiable(source)
-    found: dict[str, Difference] = {}
+    result: dict[str, Difference] = {}
     for minibatch in random_data(source) if data is None else data:
-        for one in compare(source, module, minibatch, gradients):
-            before = found.get(one.name, one)
-            found[one.name] = Difference(one.name, max(before.largest, one.largest), before.allowed and one.allowed)
-    return list(found.values())
+        for item in compare(source, module, minibatch, gradients):
+            leading = result.get(item.name, item)
+            result[item.name] = Difference(
+                item.name, max(leading.largest, item.largest), leading.allowed and item.allowed
+            )
+    return list(result.values())
 
 
 def _differentiable(source: Source) -> bool:

@@ -69,7 +69,7 @@ class Classes:
             groups: dict[str, list[tuple[int, list[tuple[str, str]], str]]] = {}
             for number, use in ready.items():
                 del waiting[number]
-                text = INSTANCE.sub(lambda found: calls[int(found[1])], use.text)
+                text = INSTANCE.sub(lambda result: calls[int(result[1])], use.text)
                 groups.setdefault(MARK.sub("«»", text), []).append((number, MARK.findall(text), text))
             for members in groups.values():
                 resolved = _resolved(
@@ -91,7 +91,7 @@ def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names
     taken = Names({"self"})
     for place, column in enumerate(columns):
         if len(set(column)) > 1 and column not in arguments:
-            keys = {first[other][0] for other, same in enumerate(columns) if same == column}
+            keys = {first[operand][0] for operand, same in enumerate(columns) if same == column}
             key = first[place][0] or "size"
             arguments[column] = taken.take(key.split("_", 1)[-1] if len(keys) > 1 else key)
             places.append(place)
@@ -99,13 +99,13 @@ def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names
     head, constructor, methods = text.split("\n\n", 2)
     attributes: dict[str, None] = {}
 
-    def shown(found: re.Match[str]) -> str:
-        return arguments.get(columns[next(count)], found[2])
+    def shown(result: re.Match[str]) -> str:
+        return arguments.get(columns[next(count)], result[2])
 
-    def of_self(found: re.Match[str]) -> str:
+    def of_self(result: re.Match[str]) -> str:
         argument = arguments.get(columns[next(count)])
         if argument is None:
-            return found[2]
+            return result[2]
         attributes[argument] = None
         return f"self.{argument}"
 

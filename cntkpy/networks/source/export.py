@@ -26,7 +26,7 @@ DEFAULT_DROPOUT = 0.5
 
 @dataclass(frozen=True)
 class Settings:
-    """What an export is asked for.
+    """Requests of an export.
 
     Args:
         outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
@@ -84,11 +84,11 @@ def output_names(network: Network, asked: tuple[str, ...] = ()) -> list[str]:
     if asked:
         return list(dict.fromkeys(network.find(name).name for name in asked))
     outputs = [node for node in network.groups["output"] if not _of_training(node)]
-    found = outputs or prediction_nodes(network)
-    if not found:
+    result = outputs or prediction_nodes(network)
+    if not result:
         hint = "name one: --output NODE"
         raise UserError("UnknownNode", "the network has neither an output node nor a criterion", hint=hint)
-    return [node.name for node in found]
+    return [node.name for node in result]
 
 
 def _of_training(node: Node) -> bool:
@@ -140,11 +140,16 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     forward = layout.method(
         "forward", [*arguments, *masks], writer.body.lines, _forward_doc(graph, arguments, indices, masks), results
     )
-    text = layout.class_text(f"The network of {settings.title}.", writer.init, [forward])
+    text = layout.class_text(f"The network of {quoted(settings.title)}.", writer.init, [forward])
     classes.add(name, text)
-    module = _module(classes, helpers, settings.title)
+    module = _module(classes, helpers, quoted(settings.title))
     notes = _notes(graph, network)
     return Source(module, name, writer.tensors, arguments, masks, indices, graph, notes, writer.notes)
+
+
+def quoted(name: str) -> str:
+    """Return a name of a file or node so that it ends neither a text of Python nor a line, and is no mark."""
+    return "".join(letter if letter.isprintable() and letter not in '"\\«»⟦⟧' else "?" for letter in name)
 
 
 def _is_index(planner: Planner, node: Node) -> bool:
@@ -163,7 +168,7 @@ def shape_text(node: Node, along_time: bool, index: bool = False) -> str:
 
 
 def _forward_doc(graph: Graph, arguments: dict[str, Node], indices: list[Node], masks: Mapping[str, str]) -> str:
-    outputs = ", ".join(f"'{node.name}'" for node in graph.outputs)
+    outputs = ", ".join(f"'{quoted(node.name)}'" for node in graph.outputs)
     lines = [f"Return {outputs}.", "", "Args:"]
     for name, node in arguments.items():
         kind = "integers " if node in indices else ""

@@ -21,11 +21,11 @@ TRANSPARENT = ("Pass", "Trace")
 """Operations whose result is their operand."""
 
 _STATISTICS = {"Mean": 0.0, "InvStdDev": 1.0}
-"""What the source has in the place of statistics that no training has computed yet."""
+"""Values in the place of statistics that no training has computed yet."""
 
 
 class Graph:
-    """What is written of a network.
+    """The part of a network that is written.
 
     Args:
         network: the network.
@@ -109,48 +109,48 @@ class Graph:
         """Return the network as it was given, with the statistics that the source has."""
         network = ValidatedNetwork(self.original.copied())
         for node in self.pending:
-            own = network.find(node.name)
-            own.value, own.computed = self.constants[node].astype(network.dtype), True
+            entry = network.find(node.name)
+            entry.value, entry.computed = self.constants[node].astype(network.dtype), True
         return network
 
     def _updated(self) -> set[Node | None]:
         return {user.inputs[index] for user in self.plan.nodes for index in user.kind.running}
 
     def _constants(self, evaluate: Evaluate) -> dict[Node, np.ndarray]:
-        found: dict[Node, np.ndarray] = {}
+        result: dict[Node, np.ndarray] = {}
         computed: list[Node] = []
         for node in self.plan.nodes:
             if node in self.pending:
                 prior = node.operation == "Mean" and node.input(0) in self.network.groups["label"]
                 fill = 1 / max(1, int(np.prod(node.shape or (1,)))) if prior else _STATISTICS[node.operation]
-                found[node] = np.full(tuple(reversed(node.shape or ())), fill)
+                result[node] = np.full(tuple(reversed(node.shape or ())), fill)
             elif node.kind.precompute or (node.is_parameter and not node.trainable):
                 if node.value is not None:
-                    found[node] = node.value
+                    result[node] = node.value
             elif node in self.fixed and not node.is_parameter and not node.kind.time.makes_axis:
                 computed.append(node)
         changed = {node for node in self.plan.nodes if node.is_parameter and node.trainable} | set(self.pending)
-        pure: set[Node] = set(found) - set(self.pending)
+        pure: set[Node] = set(result) - set(self.pending)
         for node in computed:
             if all(source in pure for source in node.connected) and not changed.intersection(node.connected):
                 pure.add(node)
         needed = [node for node in computed if node in pure and any(user not in pure for user in self.plan.users[node])]
         if needed:
             values = evaluate(self.network, [node.name for node in needed])
-            found |= {node: np.asarray(values[node.name]) for node in needed}
-        return found
+            result |= {node: np.asarray(values[node.name]) for node in needed}
+        return result
 
     def _without_holding(self, components: list[list[Node]]) -> list[list[Node]]:
         """Return components in which a loop that repeats one step of a sequence is a node that reads this step."""
-        found: list[list[Node]] = []
+        result: list[list[Node]] = []
         for component in components:
             repeated = axes.held(component) if is_loop(component) else None
             if repeated is not None:
                 chosen, _, first = repeated
                 self.held[chosen] = axes.first_step_of(first) or first
                 component = [chosen]
-            found.append(component)
-        return found
+            result.append(component)
+        return result
 
     def _join(self, components: list[list[Node]]) -> None:
         """Join nodes that compute the same, and leave out those whose result is their operand."""
@@ -184,22 +184,22 @@ class Graph:
             return node.input(0)
         if node.operation not in ("ElementTimes", "Times") or len(node.connected) != 2:
             return None
-        for one, other in (node.connected, node.connected[::-1]):
-            number = self.number(one)
-            if number == 1 and dims_of(node) == dims_of(other) and node.axis == other.axis:
-                return other
+        for item, operand in (node.connected, node.connected[::-1]):
+            number = self.number(item)
+            if number == 1 and dims_of(node) == dims_of(operand) and node.axis == operand.axis:
+                return operand
         return None
 
     def _needed(self) -> set[Node]:
         """The nodes that outputs depend on."""
-        found: set[Node] = set()
+        result: set[Node] = set()
         waiting = [self.canonical(node) for node in self.outputs]
         while waiting:
             node = waiting.pop()
-            if node not in found:
-                found.add(node)
+            if node not in result:
+                result.add(node)
                 waiting += self.operands(node)
-        return found
+        return result
 
 
 def _options(node: Node) -> str:
@@ -209,11 +209,11 @@ def _options(node: Node) -> str:
 def prediction_nodes(network: Network) -> list[Node]:
     """Return what the criteria of a network look at, apart from its inputs."""
     roots = [*network.groups["criterion"], *network.groups["evaluation"]]
-    found: dict[Node, None] = {}
+    result: dict[Node, None] = {}
     for root in roots:
         for node in root.connected:
             while node.operation in TRANSPARENT:
                 node = node.input(0)
             if node.has_layout and node.kind.layout != "always":
-                found[node] = None
-    return list(found)
+                result[node] = None
+    return list(result)

@@ -283,10 +283,10 @@ def reverse_steps(x: Tensor, mask: Tensor) -> Tensor:
 
 def with_needs(names: set[str]) -> list[str]:
     """Return helpers in the order of this file, with those that they call."""
-    found, waiting = set[str](), list(names)
+    result, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in result:
+            result.add(name)
             waiting += NEEDS.get(name, ())
-    return [name for name in HELPERS if name in found]
+    return [name for name in HELPERS if name in result]

@@ -52,7 +52,7 @@ class Layer:
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What two layers share that can be the same place of two equal blocks."""
+        """Return what layers at the same place of equal blocks have in common."""
         return (self.module, tuple(name for name, _ in self.arguments))
 
     def text(self) -> str:
@@ -81,7 +81,7 @@ class State:
 
 @dataclass
 class Unit:
-    """What one or a few statements compute.
+    """A part of the code: one or a few statements.
 
     Args:
         outputs: its results.

@@ -73,7 +73,7 @@ def laid_out(text: str) -> str:
 def _outer_brackets(text: str) -> tuple[int, int] | None:
     """The last pair of brackets that no other is around, and that holds most of the text."""
     depth, begin = 0, 0
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     quote = ""
     for place, letter in enumerate(text):
         if quote:
@@ -87,8 +87,8 @@ def _outer_brackets(text: str) -> tuple[int, int] | None:
         elif letter in ")]}":
             depth -= 1
             if not depth:
-                found.append((begin, place))
-    return max(found, key=lambda pair: pair[1] - pair[0], default=None)
+                result.append((begin, place))
+    return max(result, key=lambda pair: pair[1] - pair[0], default=None)
 
 
 def _split(text: str) -> list[str]:

@@ -72,8 +72,8 @@ class Names:
 
     def take_exactly(self, name: str) -> str:
         """Return a name that is reserved for this use, with a number behind it if it is taken."""
-        found, count = name, 2
-        while found in self.taken:
-            found, count = f"{name}_{count}", count + 1
-        self.taken.add(found)
-        return found
+        result, count = name, 2
+        while result in self.taken:
+            result, count = f"{name}_{count}", count + 1
+        self.taken.add(result)
+        return result

@@ -57,13 +57,13 @@ class Recogniser:
         user = self.graph.users[node][0]
         if user.operation != "Plus" or user.axis != node.axis:
             return None
-        other = next((source for source in self.graph.operands(user) if source is not node), None)
-        if other is None or not self.own(other) or self.graph.number(other) is not None:
+        operand = next((source for source in self.graph.operands(user) if source is not node), None)
+        if operand is None or not self.own(operand) or self.graph.number(operand) is not None:
             return None
-        if math.prod(dims_of(other)) != size or dims_of(user) != dims_of(node):
+        if math.prod(dims_of(operand)) != size or dims_of(user) != dims_of(node):
             return None
-        dims = dims_of(other)
-        return (user, other) if (1,) * (len(axis_dims) - len(dims)) + dims == axis_dims else None
+        dims = dims_of(operand)
+        return (user, operand) if (1,) * (len(axis_dims) - len(dims)) + dims == axis_dims else None
 
     # ---- layers
 
@@ -99,9 +99,9 @@ class Recogniser:
         return self._product(node, x, weights, tensor, inner, out)
 
     def _product(self, node: Node, x: Node, weights: Node, tensor: Tensor, inner: int, out: int) -> Unit | None:
-        rest = shapes.size(x.shape or ()) // inner
+        remainder = shapes.size(x.shape or ()) // inner
         tail = tuple(reversed(x.shape or ()))[: len(x.shape or ())]
-        if rest > 1:
+        if remainder > 1:
             kept = 1
             for count in range(len(tail)):
                 if shapes.size(tail[count:]) == inner:
@@ -109,9 +109,9 @@ class Recogniser:
                     break
             else:
                 return None
-            before = tail[:kept]
+            leading = tail[:kept]
         else:
-            before = ()
+            leading = ()
         if self.is_embedding(node):
             return self._embedding(node, x, weights, tensor)
         both = self.bias_of(node, out, (out,))
@@ -127,9 +127,9 @@ class Recogniser:
         def code(use: Use) -> list[Value]:
             value = use.values[0]
             if value.dims[-1:] != (inner,):
-                value = use.reshaped(value, (*before, inner))
-            found = use.value(f"{use.layer}({value.text})", (*value.dims[:-1], out))
-            return [use.finished(found)]
+                value = use.reshaped(value, (*leading, inner))
+            outcome = use.value(f"{use.layer}({value.text})", (*value.dims[:-1], out))
+            return [use.finished(outcome)]
 
         return Unit([result], [x], code, Layer("linear", "nn.Linear", arguments, tensors), covered=[node])
 
@@ -214,8 +214,8 @@ class Recogniser:
         return Unit([result], [x], code, Layer("conv", f"nn.Conv{rank}d", arguments, tensors), covered=[node])
 
     def _batch_norm(self, node: Node) -> Unit | None:
-        x, *others = self.graph.operands(node)
-        if not all(self.own(other) for other in others):
+        x, *remaining = self.graph.operands(node)
+        if not all(self.own(operand) for operand in remaining):
             return None
         dims, spatial = tuple(reversed(node.shape or ())), bool(node.options["spatial"])
         count = dims[0] if spatial else math.prod(dims)
@@ -230,7 +230,7 @@ class Recogniser:
         if not math.isclose(epsilon, 1e-5):
             arguments.append(("eps", f"{epsilon:g}"))
         names = ("weight", "bias", "running_mean", "running_var")
-        tensors = {name: parameter(self.graph, other, count) for name, other in zip(names, others, strict=True)}
+        tensors = {name: parameter(self.graph, operand, count) for name, operand in zip(names, remaining, strict=True)}
         tensors["num_batches_tracked"] = Tensor(np.zeros((), np.int64))
         constant = float(node.options["normalizationTimeConstant"])
         layer = Layer("norm", module, arguments, tensors, note=f"time constant {constant:g} samples")
@@ -238,8 +238,8 @@ class Recogniser:
         def code(use: Use) -> list[Value]:
             value = use.reshaped(use.values[0], dims if spatial else (count,))
             shape = (*dims,) if spatial else (count,)
-            found = per_sample(use, value, shape, lambda text: f"{use.layer}({text})")
-            return [use.finished(found)]
+            result = per_sample(use, value, shape, lambda text: f"{use.layer}({text})")
+            return [use.finished(result)]
 
         return Unit([node], [x], code, layer)
 

@@ -86,8 +86,8 @@ def run_layer(use: Use, x: Value, size: int, both: bool, backwards: bool, start:
         body.line(f"    {x.text}, {mask}.sum(1).cpu(), batch_first=True, enforce_sorted=False")
         body.line(")")
         unpack = f"nn.utils.rnn.pad_packed_sequence({use.layer}(packed{start})[0], batch_first=True"
-        found = body.assign(f"{unpack}, total_length={mask}.shape[1])[0]", use.node)
-        return use.value(found, (size,))
+        result = body.assign(f"{unpack}, total_length={mask}.shape[1])[0]", use.node)
+        return use.value(result, (size,))
     if backwards:
         reverse = use.helper("reverse_steps")
         text = f"{reverse}({use.layer}({reverse}({x.text}, {use.mask()}){start})[0], {use.mask()})"
@@ -114,7 +114,7 @@ def recognised(graph: Graph, loop: list[Node]) -> Unit | None:
 
 
 class _Known:
-    """What the recognition of cells reads of a plan: outputs and users, without copies of nodes."""
+    """The part of a plan that the recognition of cells reads: outputs and users, without copies of nodes."""
 
     def __init__(self, graph: Graph) -> None:
         self.outputs = [graph.canonical(node) for node in graph.outputs]
@@ -147,12 +147,12 @@ def joined_directions(graph: Graph, node: Node, layers: dict[Node, Unit]) -> Uni
         layers: the recurrent layers by their results.
     """
     operands = graph.operands(node)
-    if node.operation != "RowStack" or len(operands) != 2 or not all(one in layers for one in operands):
+    if node.operation != "RowStack" or len(operands) != 2 or not all(item in layers for item in operands):
         return None
     outputs = {graph.canonical(output) for output in graph.outputs}
-    ahead, back = (layers[one] for one in operands)
-    for one, unit in zip(operands, (ahead, back), strict=True):
-        if one in outputs or [user for user in graph.users[one] if user not in unit.covered] != [node]:
+    ahead, back = (layers[item] for item in operands)
+    for item, unit in zip(operands, (ahead, back), strict=True):
+        if item in outputs or [user for user in graph.users[item] if user not in unit.covered] != [node]:
             return None
     first, second = ahead.layer, back.layer
     if first is None or second is None or ahead.operands != back.operands or first.signature != second.signature:

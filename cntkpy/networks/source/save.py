@@ -16,7 +16,7 @@ from cntkpy.networks.source.export import Settings, Source, export, shape_text
 MODEL, WEIGHTS, README = "model.py", "weights.safetensors", "README.md"
 
 FORMATS = ("pytorch",)
-"""What a network can be written as."""
+"""Forms that a network can be written in."""
 
 
 def write_source(
@@ -24,7 +24,7 @@ def write_source(
     source: Source,
     origin: str,
     differences: Sequence[Difference] = (),
-    more: dict[str, str] | None = None,
+    extra: dict[str, str] | None = None,
 ) -> list[Path]:
     """Write a module of PyTorch.
 
@@ -33,7 +33,7 @@ def write_source(
         source: the module.
         origin: what the network was read from.
         differences: from the network, as far as they are known.
-        more: texts of further files by name.
+        extra: texts of further files by name.
 
     Returns:
         The files.
@@ -42,7 +42,7 @@ def write_source(
         UserError: a file cannot be written.
     """
     folder = Path(folder)
-    texts = {MODEL: source.text, README: readme(source, origin, differences, more or {}), **(more or {})}
+    texts = {MODEL: source.text, README: readme(source, origin, differences, extra or {}), **(extra or {})}
     path = folder / WEIGHTS
     try:
         write_tensors(path, source.arrays(), {"format": "pt"})
@@ -52,7 +52,7 @@ def write_source(
                 file.write(text.encode())
     except OSError as error:
         raise UserError("CannotWrite", not_written(error, path)) from None
-    return [folder / name for name in (MODEL, WEIGHTS, README, *(more or {}))]
+    return [folder / name for name in (MODEL, WEIGHTS, README, *(extra or {}))]
 
 
 def save_source(folder: str | Path, network: Network, outputs: tuple[str, ...]) -> None:
@@ -71,7 +71,7 @@ def save_source(folder: str | Path, network: Network, outputs: tuple[str, ...]) 
     write_source(folder, source, "a function of Python")
 
 
-def readme(source: Source, origin: str, differences: Sequence[Difference], more: dict[str, str]) -> str:
+def readme(source: Source, origin: str, differences: Sequence[Difference], extra: dict[str, str]) -> str:
     """Return the text of `README.md`."""
     graph = source.graph
     call = ", ".join([*source.arguments, *source.masks])
@@ -117,11 +117,11 @@ def readme(source: Source, origin: str, differences: Sequence[Difference], more:
             "",
             "| of | difference |",
             "|---|---|",
-            *(f"| {one.name} | {one.largest:.1e} |" for one in differences),
+            *(f"| {item.name} | {item.largest:.1e} |" for item in differences),
         ]
     notes = [*source.notes, *source.layers]
     if notes:
         lines += ["", "## Notes", *(f"- {note}" for note in notes)]
-    if "train.py" in more:
+    if "train.py" in extra:
         lines += ["", "## Training", "`python train.py` repeats the training of the configuration; see its head."]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What a rule gets to write the code of a node."""
+"""The argument of rules: a node whose code is written."""
 
 from __future__ import annotations
 

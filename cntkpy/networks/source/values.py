@@ -18,7 +18,7 @@ from cntkpy.networks.graph.node import Node
 Dims = tuple[int, ...]
 
 CHOICE, SUM, PRODUCT, ATOM = range(4)
-"""How tightly the parts of an expression hold together: an operand of a product needs at least PRODUCT."""
+"""Levels of expressions, the loosest first: an operand of a product needs at least PRODUCT."""
 
 LONGEST_INLINE = 56
 """Characters of an expression that stands inside of another one, at most."""
@@ -58,7 +58,7 @@ class Value(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether the text is a name or an attribute of `self`."""
+        """True if the text is a name or an attribute of `self`."""
         return re.fullmatch(r"(self\.)?\w+", self.text) is not None
 
 
@@ -99,19 +99,19 @@ def aligned(value: Value, lead: int, rank: int) -> Value:
 
 def reshape_text(value: Value, dims: Dims) -> str:
     """Return the text of a value with other sample axes of as many elements."""
-    lead, own = value.lead, value.dims
-    size = math.prod(own)
-    if lead and dims == (size,) and len(own) > 1:
+    lead, entry = value.lead, value.dims
+    size = math.prod(entry)
+    if lead and dims == (size,) and len(entry) > 1:
         return f"{value.atom}.flatten({lead})"
-    if lead and dims == (1,) * (len(dims) - len(own)) + own:
-        return f"{value.atom}[{', '.join([':'] * lead + ['None'] * (len(dims) - len(own)))}]"
-    if lead and own == (1,) * (len(own) - len(dims)) + dims and len(own) == len(dims) + 1:
+    if lead and dims == (1,) * (len(dims) - len(entry)) + entry:
+        return f"{value.atom}[{', '.join([':'] * lead + ['None'] * (len(dims) - len(entry)))}]"
+    if lead and entry == (1,) * (len(entry) - len(dims)) + dims and len(entry) == len(dims) + 1:
         return f"{value.atom}.squeeze({lead})"
-    if len(own) == 1 and len(dims) > 1 and lead:
+    if len(entry) == 1 and len(dims) > 1 and lead:
         return f"{value.atom}.unflatten({lead}, {dims})"
     sizes = ", ".join(map(str, dims)) or "()"
     if lead == 0:
         return f"{value.atom}.reshape({sizes})"
     if lead == 1:
         return f"{value.atom}.reshape(-1, {sizes})"
-    return f"{value.atom}.flatten(2).unflatten(2, {dims})" if len(own) > 1 else f"{value.atom}.unflatten(2, {dims})"
+    return f"{value.atom}.flatten(2).unflatten(2, {dims})" if len(entry) > 1 else f"{value.atom}.unflatten(2, {dims})"

@@ -70,14 +70,14 @@ class Planner:
             if not _is_loop(component)
             and (unit := recurrent.joined_directions(self.graph, component[0], results)) is not None
         }
-        single = {one for node in both for one in self.graph.operands(node)}
+        single = {item for node in both for item in self.graph.operands(node)}
         deferred: dict[Node, Unit] = {}
-        found: list[Unit] = []
+        result: list[Unit] = []
         for component in components:
             if _is_loop(component):
                 unit = layers[id(component)] or self._loop(component)
                 if unit is not None and unit.node not in single:
-                    found.append(unit)
+                    result.append(unit)
                 continue
             node = component[0]
             if node in dead or self.graph.is_leaf(node) or node.kind.layout == "always" or node.kind.time.makes_axis:
@@ -88,15 +88,15 @@ class Planner:
             if unit.node is not node:
                 deferred[unit.node] = unit
             else:
-                found.append(unit)
-        return found
+                result.append(unit)
+        return result
 
     def _dead(self, layers: list[Unit]) -> set[Node]:
         """The nodes that nothing reads any more, because recurrent layers compute what their users did."""
         absorbed = {node for unit in layers for node in unit.covered}
         read = {operand for unit in layers for operand in unit.operands}
         read |= {self.graph.canonical(node) for node in self.graph.outputs}
-        found: set[Node] = set()
+        result: set[Node] = set()
         for component in reversed(self.graph.components):
             for node in component:
                 users = self.graph.users.get(node, [])
@@ -104,10 +104,10 @@ class Planner:
                     node not in absorbed
                     and node not in read
                     and users
-                    and all(u in absorbed or u in found for u in users)
+                    and all(u in absorbed or u in result for u in users)
                 ):
-                    found.add(node)
-        return found
+                    result.add(node)
+        return result
 
     def _unit(self, node: Node) -> Unit | None:
         try:
@@ -125,8 +125,8 @@ class Planner:
             return None
 
         def code(use: Use) -> list[Value]:
-            found = rule(use)
-            return [found if isinstance(found, Value) else use.value(found)]
+            result = rule(use)
+            return [result if isinstance(result, Value) else use.value(result)]
 
         return Unit([node], self.graph.operands(node), code)
 
@@ -161,8 +161,8 @@ def _repeated(use: Use) -> list[Value]:
     """The value of one step, at all steps."""
     source = use.values[0]
     first = f"{source.atom}[:, :1]" if source.lead == 2 else f"{source.atom}[:, None]"
-    rest = "".join(", -1" for _ in source.dims)
-    return [use.finished(use.value(f"{first}.expand(-1, {use.mask()}.shape[1]{rest})", source.dims))]
+    remainder = "".join(", -1" for _ in source.dims)
+    return [use.finished(use.value(f"{first}.expand(-1, {use.mask()}.shape[1]{remainder})", source.dims))]
 
 
 def kind_of(count: int) -> str:
@@ -191,7 +191,7 @@ class _Operand(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What a delay in a loop reads.
+    """The state that a delay in a loop reads.
 
     Attributes:
         delay: the node.
@@ -423,21 +423,21 @@ class Writer:
         delays = [node for node in unit.loop if node.kind.time.delay]
         self.along_time = False
         operands = self._loop_operands(unit)
-        first = next(one.name for one in operands if one.of_step != one.name)
+        first = next(item.name for item in operands if item.of_step != item.name)
         states = [self._state(delay, first) for delay in delays]
         sources = [graph.canonical(delay.input(0)) for delay in delays]
         results = list(dict.fromkeys([*sources, *unit.outputs]))
         self.write(self.planner.units([[node] for node in unit.loop if not node.kind.time.delay]), results)
         body.end_with([self.values[node].text for node in results if node in self.values])
         step_lines, masks = body.lines, list(body.asked.values())
-        arguments = [*(one.name for one in operands), *(state.name for state in states), *masks]
+        arguments = [*(item.name for item in operands), *(state.name for state in states), *masks]
         step = layout.method("step", arguments, step_lines, "Return the values of one step.", kind_of(len(results)))
         body.lines = []
-        passed = [*(one.of_step for one in operands), *(state.before for state in states), *masks]
+        passed = [*(item.of_step for item in operands), *(state.before for state in states), *masks]
         self._steps(unit, first, states, sources, results, passed)
         forward = layout.method(
             "forward",
-            [*(one.name for one in operands), *body.asked.values()],
+            [*(item.name for item in operands), *body.asked.values()],
             body.lines,
             "Return the values of all steps (batch, steps, ...).",
             kind_of(len(unit.outputs)),
@@ -449,15 +449,15 @@ class Writer:
     def _loop_operands(self, unit: Unit) -> list[_Operand]:
         """The arguments of the class of a loop."""
         whole = {node.input(index) for node in unit.loop for index in node.kind.time.whole}
-        found: list[_Operand] = []
+        result: list[_Operand] = []
         for operand in unit.operands:
             if operand not in whole and _is_sequence(operand, unit.loop[0]):
                 name = self.argument(operand, 1)
-                found.append(_Operand(name, f"{name}[:, t]"))
+                result.append(_Operand(name, f"{name}[:, t]"))
             else:
                 name = self.argument(operand, 2 if operand in whole else lead_of(operand, False))
-                found.append(_Operand(name, name))
-        return found
+                result.append(_Operand(name, name))
+        return result
 
     def _state(self, delay: Node, first: str) -> _State:
         """The state that a delay reads."""

@@ -156,3 +156,16 @@ def test_samples_are_clean(path, monkeypatch, tmp_path):
         call = [f"{sys.prefix}/bin/ruff", "check", "--isolated", "--line-length", "100", "--select", "E,F,I,UP,B,W,C4"]
         found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
         assert found.returncode == 0, found.stdout
+
+
+def test_names_of_files_and_nodes_stay_text():
+    """Neither a node's name nor a file's name becomes code."""
+    name = 'z"""\nraise SystemExit  # \\'
+    network = of_ndl("x = Input(3, tag=feature)\nW = Parameter(2, 3)\nz = Times(W, x, tag=output)\n")
+    network.rename("z", name)
+    network.rename("W", 'W"]; raise SystemExit #')
+    source = source_of(network.validate(), title=name)
+    assert ast.parse(source.text).body[0].value.value.startswith("The model z???")
+    assert "raise SystemExit" not in {line.strip() for line in source.text.splitlines()}
+    assert source.name.isidentifier()
+    assert all(part.isidentifier() for tensor in source.tensors for part in tensor.split("."))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cntkpy.networks.nodes.elementwise.kinds import FUNCTIONS
 from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import PRODUCT, SUM, Value, dims_of, number
+from cntkpy.networks.source.values import PRODUCT, SUM, NotExpressible, Value, dims_of, number
 
 
 def text_of(value: Value) -> str:
@@ -89,6 +90,8 @@ _ELEMENT_FUNCTIONS = {"erf": "torch.erf", "round": "torch.round"}
 
 def _element_function(use: Use) -> Value:
     name = str(use.options["function"])
+    if name not in FUNCTIONS:
+        raise NotExpressible(f"its function is '{name}'")
     return use.value(f"{_ELEMENT_FUNCTIONS.get(name, f'torch.{name}')}({use.values[0].text})", use.values[0].dims)
 
 
@@ -113,9 +116,9 @@ def _clip(use: Use) -> Value:
 
 
 def _if(use: Use) -> Value:
-    condition, chosen, other = use.aligned()
-    texts = [text_of(value) for value in (chosen, other)]
-    dims = use.broadcast([condition, chosen, other])
+    condition, chosen, operand = use.aligned()
+    texts = [text_of(value) for value in (chosen, operand)]
+    dims = use.broadcast([condition, chosen, operand])
     return use.value(f"torch.where({condition.at(SUM)} != 0, {texts[0]}, {texts[1]})", dims)
 
 

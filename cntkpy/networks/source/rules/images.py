@@ -49,11 +49,11 @@ def tuple_text(sizes: Dims) -> str:
 
 def symmetric(geometry: Geometry) -> Dims | None:
     """Return the padding of both sides that gives these windows; None: both sides need another one."""
-    for axis, (before, _) in enumerate(geometry.padding):
-        reached = geometry.inputs[axis] + 2 * before - geometry.reach[axis]
-        if before < 0 or reached // geometry.stride[axis] + 1 != geometry.outputs[axis]:
+    for axis, (leading, _) in enumerate(geometry.padding):
+        reached = geometry.inputs[axis] + 2 * leading - geometry.reach[axis]
+        if leading < 0 or reached // geometry.stride[axis] + 1 != geometry.outputs[axis]:
             return None
-    return tuple(before for before, _ in geometry.padding)
+    return tuple(leading for leading, _ in geometry.padding)
 
 
 def pads(geometry: Geometry) -> str:
@@ -63,7 +63,7 @@ def pads(geometry: Geometry) -> str:
 
 def padded_text(text: str, geometry: Geometry, value: str = "") -> str:
     """Return a text with explicit padding, where there is any."""
-    if not any(before or after for before, after in geometry.padding):
+    if not any(leading or after for leading, after in geometry.padding):
         return text
     return f"F.pad({text}, {pads(geometry)}{', value=' + value if value else ''})"
 
@@ -133,16 +133,16 @@ def conv_call(name: str, images: str, weights: str, geometry: Geometry, groups: 
 def conv_options(geometry: Geometry, groups: int = 1) -> list[tuple[str, str]]:
     """Return the options of a convolution that are not the default."""
     both = symmetric(geometry)
-    found: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     if any(step != 1 for step in geometry.stride):
-        found.append(("stride", tuple_text(geometry.stride)))
+        result.append(("stride", tuple_text(geometry.stride)))
     if both is not None and any(both):
-        found.append(("padding", tuple_text(both)))
+        result.append(("padding", tuple_text(both)))
     if any(distance != 1 for distance in geometry.dilation):
-        found.append(("dilation", tuple_text(geometry.dilation)))
+        result.append(("dilation", tuple_text(geometry.dilation)))
     if groups > 1:
-        found.append(("groups", str(groups)))
-    return found
+        result.append(("groups", str(groups)))
+    return result
 
 
 def _two_d(use: Use, x: Value, dims: Dims) -> Value:
@@ -184,13 +184,13 @@ def _transposed(use: Use, x: Value, dims: Dims, plan: Plan, weights: str) -> Val
     cut: list[tuple[int, int]] = []
     for axis in range(rank):
         full = (inner.outputs[axis] - 1) * inner.stride[axis] + inner.reach[axis]
-        before = inner.padding[axis][0]
-        cut.append((-before, before + inner.inputs[axis] - full))
+        leading = inner.padding[axis][0]
+        cut.append((-leading, leading + inner.inputs[axis] - full))
     crop = replace(inner, padding=tuple(cut))
 
     def code(text: str) -> str:
-        found = padded_text(f"F.conv_transpose{rank}d({text}, {weights}{options})", crop)
-        return found if spans else f"{found}.squeeze(1)"
+        result = padded_text(f"F.conv_transpose{rank}d({text}, {weights}{options})", crop)
+        return result if spans else f"{result}.squeeze(1)"
 
     return per_sample(use, x, dims, code)
 
@@ -200,22 +200,22 @@ def _local(use: Use, x: Value, dims: Dims, plan: Plan) -> Value:
     geometry = plan.geometry.reversed()
     rank = len(geometry.kernel)
     shared = tuple(reversed(plan.sharing))
-    own = tuple(1 if share else count for count, share in zip(geometry.outputs, shared, strict=True))
-    kernel = use.reshaped(use.values[0], (plan.maps, *own, *geometry.kernel))
+    entry = tuple(1 if share else count for count, share in zip(geometry.outputs, shared, strict=True))
+    kernel = use.reshaped(use.values[0], (plan.maps, *entry, *geometry.kernel))
     letters = "abcdef"[:rank]
     inside = "uvwxyz"[:rank]
-    positions = "".join(letter for letter, count in zip(letters, own, strict=True) if count > 1)
-    kept = tuple(count for count in own if count > 1)
+    positions = "".join(letter for letter, count in zip(letters, entry, strict=True) if count > 1)
+    kept = tuple(count for count in entry if count > 1)
     weights = use.reshaped(kernel, (plan.maps, *kept, *geometry.kernel))
 
     def code(text: str) -> str:
-        found = padded_text(text, geometry)
+        result = padded_text(text, geometry)
         for axis in range(rank):
-            found += f".unfold({axis + 1}, {geometry.reach[axis]}, {geometry.stride[axis]})"
+            result += f".unfold({axis + 1}, {geometry.reach[axis]}, {geometry.stride[axis]})"
         if any(distance != 1 for distance in geometry.dilation):
-            found += "[..., " + ", ".join(f"::{distance}" for distance in geometry.dilation) + "]"
+            result += "[..., " + ", ".join(f"::{distance}" for distance in geometry.dilation) + "]"
         equation = f"n{letters}{inside},m{positions}{inside}->nm{letters}"
-        return f'torch.einsum("{equation}", {found}, {weights.text}).flatten(1, 2)'
+        return f'torch.einsum("{equation}", {result}, {weights.text}).flatten(1, 2)'
 
     return per_sample(use, x, dims, code)
 
@@ -297,14 +297,14 @@ def _unpooling(use: Use) -> Value:
     text = f"{use.helper('unpool')}({x.text}, {places}, {whole})"
     if whole != inner.inputs:
         kept = zip(inner.inputs, inner.padding, strict=True)
-        spans = ", ".join(f"{before or ''}:{before + size}" for size, (before, _) in kept)
+        spans = ", ".join(f"{leading or ''}:{leading + size}" for size, (leading, _) in kept)
         text += f"[..., {spans}]"
     return use.finished(use.value(text, (geometry.inputs[0], *inner.inputs)))
 
 
 def _crop(use: Use) -> Value:
     left, top = crop_offsets(use.node)
-    width, height = (use.node.shape or ())[:2]
+    width, height = (use.node.shape or (1, 1))[:2]
     value = use.full()
     text = f"{value.atom}[..., {top}:{top + height}, {left}:{left + width}]"
     return use.finished(use.value(text, tuple(reversed(use.node.shape or ()))))

@@ -11,20 +11,20 @@ from cntkpy.networks.source.values import PRODUCT, NotExpressible, Value, number
 
 def _times(use: Use) -> Value:
     """In memory a matrix is (inner, outputs); a product with samples is `x @ matrix`."""
-    for one, other in (use.values, use.values[::-1]):
-        if one.number is not None:
-            return use.finished(use.value(f"{other.at(PRODUCT)} * {number(one.number)}", other.dims, PRODUCT))
+    for item, operand in (use.values, use.values[::-1]):
+        if item.number is not None:
+            return use.finished(use.value(f"{operand.at(PRODUCT)} * {number(item.number)}", operand.dims, PRODUCT))
     a_node, x_node = use.node.input(0), use.node.input(1)
     rank = int(use.options.get("outputRank", 1))
-    out, inner = shapes.size(a_node.shape[:rank]), shapes.size(a_node.shape[rank:])
-    rest = shapes.size(x_node.shape or ()) // inner
+    out, inner = shapes.size((a_node.shape or ())[:rank]), shapes.size((a_node.shape or ())[rank:])
+    remainder = shapes.size(x_node.shape or ()) // inner
     left = use.reshaped(use.values[0], (inner, out))
     if not left.lead:
-        right = use.reshaped(use.values[1], (inner,) if rest == 1 else (rest, inner))
+        right = use.reshaped(use.values[1], (inner,) if remainder == 1 else (remainder, inner))
         result = use.value(f"{right.at(PRODUCT)} @ {left.at(PRODUCT + 1)}", (*right.dims[:-1], out), PRODUCT)
         return use.finished(result)
-    right = _matrix_of(use, 1, (rest, inner), left.lead)
-    result = use.value(f"{right.at(PRODUCT)} @ {left.at(PRODUCT + 1)}", (rest, out), PRODUCT)
+    right = _matrix_of(use, 1, (remainder, inner), left.lead)
+    result = use.value(f"{right.at(PRODUCT)} @ {left.at(PRODUCT + 1)}", (remainder, out), PRODUCT)
     return use.finished(result)
 
 
@@ -39,15 +39,15 @@ def _matrix_of(use: Use, index: int, dims: tuple[int, int], lead: int) -> Value:
 def _transpose_times(use: Use) -> Value:
     a_node, x_node = use.node.input(0), use.node.input(1)
     inner, out = shapes.matrix(a_node.shape or ())
-    rest = shapes.size(x_node.shape or ()) // inner
+    remainder = shapes.size(x_node.shape or ()) // inner
     left = use.reshaped(use.values[0], (out, inner))
     if not left.lead:
-        right = use.reshaped(use.values[1], (inner,) if rest == 1 else (rest, inner))
+        right = use.reshaped(use.values[1], (inner,) if remainder == 1 else (remainder, inner))
         result = use.value(f"{right.at(PRODUCT)} @ {left.atom}.T", (*right.dims[:-1], out), PRODUCT)
     else:
-        right = _matrix_of(use, 1, (rest, inner), max(value.lead for value in use.values))
+        right = _matrix_of(use, 1, (remainder, inner), max(value.lead for value in use.values))
         left = _matrix_of(use, 0, (out, inner), right.lead)
-        result = use.value(f"{right.at(PRODUCT)} @ {left.atom}.mT", (rest, out), PRODUCT)
+        result = use.value(f"{right.at(PRODUCT)} @ {left.atom}.mT", (remainder, out), PRODUCT)
     return use.finished(result)
 
 
@@ -94,7 +94,7 @@ def _transpose(use: Use) -> Value:
 
 
 def _diagonal(use: Use) -> Value:
-    rows = (use.node.shape or ())[1]
+    rows = (use.node.shape or (1, 1))[1]
     value = use.reshaped(use.values[0], (rows, rows))
     return use.value(f"{value.atom}.diagonal().detach()[:, None]", (rows, 1))
 

@@ -1,4 +1,4 @@
-"""What looks at the run, random numbers, and functions of programs, as tensor code."""
+"""Nodes that look at the run, random numbers, and functions of programs, as tensor code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ _RANDOM = {
 
 
 def _random_like(use: Use) -> Value:
-    options = {"x": use.values[0].text, "first": use.options["first"], "second": use.options["second"]}
+    first, second = float(use.options["first"]), float(use.options["second"])
+    options = {"x": use.values[0].text, "first": first, "second": second}
     how = str(use.options["distribution"])
+    if how not in _RANDOM:
+        raise NotExpressible(f"it draws from the distribution '{how}'")
     return use.value(_RANDOM[how].format(**options), use.values[0].dims, level=1 if how == "gumbel" else 3)
 
 
 def _sample(use: Use) -> Value:
-    weights = use.reshaped(use.values[0], ((use.node.shape or ())[0],))
+    weights = use.reshaped(use.values[0], ((use.node.shape or (1,))[0],))
     count, repeated = int(use.options["numSamples"]), bool(use.options["sampleWithReplacement"])
     drawn = f"torch.multinomial({weights.text}.detach(), {count}, replacement={repeated})"
     text = f"F.one_hot({drawn}, {weights.dims[0]}).to({weights.text}.dtype)"

@@ -95,9 +95,9 @@ def _scattered(use: Use) -> Value:
     index, source = use.values
     count = f"{use.mask(0)}.shape[1]"
     if not source.lead:
-        rest = ", ".join(map(str, source.dims))
+        remainder = ", ".join(map(str, source.dims))
         body = use.body.bound(index).text if index.is_name else index.atom
-        source = Value(f"{source.atom}.expand(*{body}.shape[:2], {rest})", 2, source.dims)
+        source = Value(f"{source.atom}.expand(*{body}.shape[:2], {remainder})", 2, source.dims)
     kept = "" if index.lead == 1 else f", {use.mask(1)}"
     source = aligned(source, 2, len(source.dims))
     text = f"{use.helper('scatter_steps')}({source.text}, {index_of(index)}, {count}{kept})"
@@ -106,16 +106,16 @@ def _scattered(use: Use) -> Value:
 
 def _reconciled(use: Use) -> Value:
     data, like = use.values
-    node, other = use.node.connected
-    if data.lead == 2 and like.lead == 2 and node.axis != other.axis:
+    node, operand = use.node.connected
+    if data.lead == 2 and like.lead == 2 and node.axis != operand.axis:
         return use.value(f"{use.helper('with_steps')}({data.text}, {use.mask(1)}.shape[1])", data.dims)
     if data.number is not None or data.lead < like.lead:
         name = use.body.bound(like).text
-        rest = ", ".join(map(str, data.dims))
+        remainder = ", ".join(map(str, data.dims))
         if data.lead == 1:
-            return use.value(f"{data.atom}[:, None].expand(-1, {name}.shape[1], {rest})", data.dims)
+            return use.value(f"{data.atom}[:, None].expand(-1, {name}.shape[1], {remainder})", data.dims)
         text = data.atom if data.number is None else f"torch.tensor({data.text})"
-        return use.value(f"{text}.expand(*{name}.shape[:{like.lead}], {rest})", data.dims)
+        return use.value(f"{text}.expand(*{name}.shape[:{like.lead}], {remainder})", data.dims)
     return data
 
 

@@ -48,21 +48,21 @@ def _row_stack(use: Use) -> Value:
         return values[0]
     rank = max(len(value.dims) for value in values)
     padded = [(1,) * (rank - len(value.dims)) + value.dims for value in values]
-    before = tuple(max(dims[axis] for dims in padded) for axis in range(rank - 1))
+    leading = tuple(max(dims[axis] for dims in padded) for axis in range(rank - 1))
     like = next((value for value in values if value.lead == use.lead), None)
     texts: list[str] = []
     for value, dims in zip(values, padded, strict=True):
-        if value.number is not None or value.lead < use.lead or dims[:-1] != before:
+        if value.number is not None or value.lead < use.lead or dims[:-1] != leading:
             if like is None:
                 raise NotExpressible("its operands are all the same for every sample")
             name = use.body.bound(like).text
             lead = f"*{name}.shape[:{use.lead}], " if use.lead else ""
-            sizes = ", ".join(map(str, (*before, dims[-1])))
+            sizes = ", ".join(map(str, (*leading, dims[-1])))
             source = value.text if value.number is None else f"torch.tensor({value.number})"
             texts.append(f"{Value(source, 0, (), value.level).atom}.expand({lead}{sizes})")
         else:
             texts.append(value.text)
-    dims = (*before, sum(each[-1] for each in padded))
+    dims = (*leading, sum(each[-1] for each in padded))
     return use.finished(use.value(f"torch.cat([{', '.join(texts)}], dim=-1)", dims))
 
 
