@@ -264,6 +264,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
 @click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch.")
 @click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
+@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration.")
 @click.option(
     "--check/--no-check", default=None, help="Compare with onnxruntime or PyTorch.  [default: where it is installed]"
 )
@@ -273,6 +274,7 @@ def export_command(
     mean: tuple[str, ...],
     to: str | None,
     command: str,
+    training: bool,
     check: bool | None,
     **settings: Any,
 ) -> int:
@@ -280,7 +282,7 @@ def export_command(
     if to is not None:
         from cntkpy.commands.tools.export_source import AskedSource, export_source
 
-        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check))
+        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check, training))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 

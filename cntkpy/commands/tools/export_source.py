@@ -13,6 +13,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
     from cntkpy.networks.graph.network import ValidatedNetwork
+    from cntkpy.networks.source.export import Source
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class AskedSource:
         outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
         command: of a configuration, the command whose network it is; empty: the first one with a network.
         check: whether the source is compared with the network; None: where PyTorch is installed.
+        training: whether the training of a configuration is written, too.
     """
 
     model: str
@@ -34,6 +36,7 @@ class AskedSource:
     outputs: tuple[str, ...] = ()
     command: str = ""
     check: bool | None = None
+    training: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,13 @@ class _Read:
         network: the network.
         dropout: the rate of the first epoch; None: no configuration says one.
         origin: the file that it was read from.
+        section: the command of a configuration; None: it was no configuration.
     """
 
     network: ValidatedNetwork
     dropout: float | None
     origin: str
+    section: ConfigParameters | None = None
 
 
 def export_source(asked: AskedSource) -> int:
@@ -71,7 +76,9 @@ def export_source(asked: AskedSource) -> int:
         raise UserError("CannotWrite", message, hint="give the name of a folder, which may be new")
     read = _read(asked)
     title = Path(asked.model).name.partition(".")[0]
-    source = export(read.network, ours.constants, Settings(asked.outputs, read.dropout, title))
+    outputs = _predictions(read.network) if asked.training else asked.outputs
+    source = export(read.network, ours.constants, Settings(outputs, read.dropout, title))
+    programs = {"train.py": _training(read, source, asked)} if asked.training else {}
     for note in source.notes:
         print(f"note: {note}", file=sys.stderr)
     differences = check.check(source) if (check.installed() if asked.check is None else asked.check) else []
@@ -81,11 +88,27 @@ def export_source(asked: AskedSource) -> int:
     if wrong:
         message = f"the source computes other values than the network: {wrong}; {asked.out} is not written"
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")
-    files = write_source(asked.out, source, f"`{read.origin}`", differences)
+    files = write_source(asked.out, source, f"`{read.origin}`", differences, programs)
     lines = source.text.count("\n")
     print(f"{asked.out}: class {source.name}, {lines} lines, {len(source.tensors)} tensors")
     print(f"files: {', '.join(path.name for path in files)}")
     return 0
+
+
+def _predictions(network: ValidatedNetwork) -> tuple[str, ...]:
+    """The names of the nodes that the criteria look at."""
+    from cntkpy.networks.source.graph import prediction_nodes
+
+    return tuple(node.name for node in prediction_nodes(network))
+
+
+def _training(read: _Read, source: Source, asked: AskedSource) -> str:
+    from cntkpy.commands.tools.export_training import training
+
+    if read.section is None:
+        message = f"--training needs a configuration, and {asked.model} is a model file"
+        raise UserError("InvalidArgument", message, hint="name the configuration that trains it")
+    return training(read.section, read.network, source, Path(asked.model).name)
 
 
 def _read(asked: AskedSource) -> _Read:
@@ -108,13 +131,13 @@ def _of_configuration(asked: AskedSource) -> _Read:
     described = describe_network(root, asked.command or None)
     section = root.section(described.command)
     trained = Path(str(section("modelPath", "")) or ".")
-    if trained.is_file():
-        return _Read(load_model(trained), _dropout(section), str(trained))
-    if str(trained) != ".":
+    if trained.is_file() and not asked.training:
+        return _Read(load_model(trained), _dropout(section), str(trained), section)
+    if str(trained) != "." and not asked.training:
         print(f"note: there is no model {trained} yet; the weights are those before training", file=sys.stderr)
     network = described.network
     network.values = True
-    return _Read(network.validate(), _dropout(section), Path(asked.model).name)
+    return _Read(network.validate(), _dropout(section), Path(asked.model).name, section)
 
 
 def _dropout(section: ConfigParameters) -> float:

@@ -27,6 +27,9 @@ VALUES, GRADIENTS = 1e-5, 1e-4
 WITHOUT_GRADIENT = 1e30
 """Gradients beyond this are those of functions where they have none."""
 
+OF_LABELS = ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
+"""Criteria whose first operand is one-hot, or sums to 1."""
+
 STEPS, SEQUENCES = (1, 5), 3
 
 
@@ -87,6 +90,7 @@ def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
     """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels."""
     random, graph = np.random.default_rng(seed), source.graph
     labels = {node.name for node in graph.network.groups["label"]}
+    labels |= {node.input(0).name for node in graph.users if node.operation in OF_LABELS}
     for steps in STEPS if graph.along_time else (1,):
         lengths: dict[str, np.ndarray] = {}
         values: dict[str, np.ndarray] = {}

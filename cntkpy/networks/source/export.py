@@ -131,7 +131,7 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     writer.body.reserve(graph.canonical(node) for node in graph.outputs)
     writer.write_blocks(find_blocks(graph, units), [graph.canonical(node) for node in graph.outputs])
     if any(planner.refused.values()):
-        raise _error(planner)
+        raise refusal(planner)
     name = class_name(settings.title)
     returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
     results = kind_of(len(returned))
@@ -195,7 +195,8 @@ def _module(classes: Classes, helpers: set[str], title: str) -> str:
     return head + "\n".join(imports) + "\n\n\n" + body + "\n"
 
 
-def _error(planner: Planner) -> UserError:
+def refusal(planner: Planner) -> UserError:
+    """Return the error that lists all nodes without code."""
     reasons = {node: why for node, why in planner.refused.items() if why}
     listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in reasons.items())
     count = f"{len(reasons)} node" + "s" * (len(reasons) > 1)

@@ -37,6 +37,11 @@ def log_plus(x: Tensor, y: Tensor) -> Tensor:
     total = torch.logaddexp(x, y)
     far = (x - y).abs() > 9.2103404
     return total + torch.where(far, torch.maximum(x, y) - total, 0.0).detach()''',
+    "clip": '''\
+def clip(x: Tensor, lowest: Tensor | float, highest: Tensor | float) -> Tensor:
+    """Return x within bounds, the lower one first; bounds have no gradient."""
+    lowest, highest = (torch.as_tensor(bound).to(x).detach() for bound in (lowest, highest))
+    return torch.where(x < lowest, lowest, torch.minimum(x, highest))''',
     "cosine": '''\
 def cosine(x: Tensor, y: Tensor) -> Tensor:
     """Return the cosine of the angle between vectors."""

@@ -92,11 +92,15 @@ def _outer_brackets(text: str) -> tuple[int, int] | None:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that no brackets are around."""
-    depth, begin = 0, 0
+    """The parts between commas that are in no brackets and no text."""
+    depth, begin, quote = 0, 0, ""
     parts: list[str] = []
     for place, letter in enumerate(text):
-        if letter in "([{":
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
             depth += 1
         elif letter in ")]}":
             depth -= 1

@@ -14,7 +14,7 @@ from cntkpy.networks.source.layers import Layer, Tensor, Unit
 from cntkpy.networks.source.rules import images
 from cntkpy.networks.source.rules.images import per_sample
 from cntkpy.networks.source.use import Use
-from cntkpy.networks.source.values import Dims, Value, dims_of
+from cntkpy.networks.source.values import Dims, NotExpressible, Value, dims_of
 
 
 def parameter(graph: Graph, node: Node, *dims: int, order: tuple[int, ...] | None = None) -> Tensor:
@@ -254,4 +254,6 @@ class Recogniser:
         return Unit([node], self.graph.operands(node), code, layer)
 
     def _stack(self, node: Node) -> Unit | None:
-        return recurrent.stack(self.graph, node) if self.own(self.graph.operands(node)[0]) else None
+        if not self.own(self.graph.operands(node)[0]):
+            raise NotExpressible("its weights are shared with other nodes, or computed")
+        return recurrent.stack(self.graph, node)

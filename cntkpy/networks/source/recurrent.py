@@ -14,6 +14,7 @@ from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Layer, State, Tensor, Unit
+from cntkpy.networks.source.rules.images import per_sample
 from cntkpy.networks.source.use import Use
 from cntkpy.networks.source.values import Value, number
 
@@ -26,8 +27,6 @@ _GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 def stack(graph: Graph, node: Node) -> Unit | None:
     """Return the layer of an OptimizedRNNStack, whose parameter has the order of cuDNN, which is that of PyTorch."""
     weights, x = graph.operands(node)
-    if int(node.options["axis"]) == 2:
-        return None
     inputs, hidden = (x.shape or (0,))[0], int(node.options["hiddenDims"])
     gates, ways = cell_of(node.options).gates, 1 + bool(node.options["bidirectional"])
     kind = str(node.options["recurrentOp"]).lower()
@@ -56,6 +55,12 @@ def stack(graph: Graph, node: Node) -> Unit | None:
     layer_ = Layer(module[3:].lower(), module, arguments, tensors, recurrent=True)
 
     def code(use: Use) -> list[Value]:
+        if int(node.options["axis"]) == 2:  # the steps are an axis of the sample
+            steps = (x.shape or (1, 1))[1]
+            value = use.reshaped(use.values[0], (steps, inputs))
+            return [
+                use.finished(per_sample(use, value, (steps, hidden * ways), lambda text: f"{use.layer}({text})[0]"))
+            ]
         return [run_layer(use, use.reshaped(use.values[0], (inputs,)), hidden * ways, ways == 2, False, "")]
 
     return Unit([node], [x], code, layer_)

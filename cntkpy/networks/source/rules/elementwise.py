@@ -108,11 +108,10 @@ def _tensor(value: Value) -> str:
 def _clip(use: Use) -> Value:
     lowest, highest, x = use.aligned()
     dims = use.broadcast([lowest, highest, x])
-    same = [value.number is not None for value in (lowest, highest)]
-    if all(same) or not any(same):
-        return use.value(f"{x.atom}.clamp({text_of(lowest)}, {text_of(highest)})", dims)
-    low, high = (_tensor(value) for value in (lowest, highest))
-    return use.value(f"{x.atom}.clamp({low}, {high})", dims)
+    bounds = text_of(lowest), text_of(highest)
+    if lowest.number is not None and highest.number is not None and lowest.number <= highest.number:
+        return use.value(f"{x.atom}.clamp({', '.join(bounds)})", dims)
+    return use.value(f"{use.helper('clip')}({x.text}, {', '.join(bounds)})", dims)
 
 
 def _if(use: Use) -> Value:
