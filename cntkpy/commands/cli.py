@@ -113,7 +113,7 @@ def show_command(
 
 
 @cntkpy.command("check", help=help_texts.CHECK, short_help="Check configurations without running them.")
-@click.argument("words", nargs=-1, required=True)
+@click.argument("words", nargs=-1)
 @click.option("-q", "--quiet", is_flag=True, help="Omit the summary line.")
 @click.option(
     "--format",

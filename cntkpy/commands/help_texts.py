@@ -116,6 +116,11 @@ WORDS are configurations - each file on its own, files joined by + as one,
 all configurations of a folder - or a classic command line; NAME=VALUE
 overrides apply to all of them.
 
+\b
+With a project file, cntkpy.toml, no words are all runs of the project; a file
+or a folder stands for the runs that have a layer there; the name of a run for
+itself. See docs/projects.md.
+
 Nothing of a configuration is run. Parameters of readers from a module that it
 names are known only with --import-modules, which runs that module.
 
@@ -129,6 +134,8 @@ Examples:
   cntkpy check digits.cntk speech.cntk
   cntkpy check --strict --format github configs/ RunDir=run
   cntkpy check globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
+  cntkpy check
+  cntkpy check models/small.cntk prod-large
 """
 
 GROUPS = ("actions", "readers", "deserializers", "writers", "trackers", "functions", "findings")

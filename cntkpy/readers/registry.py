@@ -210,15 +210,15 @@ def _is_of_kind(result: type, kind: Kind) -> bool:
     return kind is READER and issubclass(result, UserReader)
 
 
-def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
+def load_from_module(module: ConfigValue, name: ConfigValue, kind: str) -> Any:
     """An attribute of a Python module, both named in a section. The module may be in the current directory."""
     module_type = _import(module)
     try:
         return getattr(module_type, str(name))
     except AttributeError:
         hint = suggestion(name, [n for n in vars(module_type) if not n.startswith("_")])
-        message = f"the module '{module}' has no {what} '{name}'"
-        raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
+        message = f"the module '{module}' has no {kind} '{name}'"
+        raise name.error(f"Unknown{kind.capitalize()}", message, hint) from None
 
 
 _refused: list[None] = []

@@ -165,3 +165,24 @@ def test_layers_have_parameters_before_they_are_applied() -> None:
     z = layer(C.input_variable(4))
     assert set(layer.parameters) == set(before) == set(z.parameters)
     assert sorted(one.shape for one in before) == [(3,), (3,), (3, 3), (4, 3)]
+
+
+def test_all_outputs_of_a_block_are_one_block() -> None:
+    p, x = C.placeholder(), C.input_variable(2)
+    block = C.as_block(C.combine([p + 1, p * 2]), [(p, x)], "Both")
+    assert (block.op_name, block.is_block, len(block.outputs)) == ("Both", True, 2)
+    assert block.block_arguments_mapping == [(p, x)] and not block.block_root.is_block
+    assert [output.op_name for output in block.outputs] == ["Both", "Both"]
+    first, second = block.eval({x: np.float32([[1, 2]])}).values()
+    assert first.tolist() == [[2, 3]] and second.tolist() == [[2, 4]]
+    assert C.combine([block.outputs[0], x + 3]).is_block is False
+
+
+def test_a_trainer_of_a_function_of_several_outputs() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    z = C.times(x, C.parameter(init=np.eye(2, dtype=np.float32)))
+    model = C.combine([z, z * 2])
+    trainer = C.Trainer(model, C.squared_error(z, y), [C.sgd(model.parameters, 0.0)])
+    done, values = trainer.train_minibatch({x: np.float32([[1, 2]]), y: np.float32([[0, 0]])}, outputs=model.outputs)
+    assert done and trainer.previous_minibatch_loss_average == 5 and trainer.model == model
+    assert [value.tolist() for value in values.values()] == [[[1, 2]], [[2, 4]]]

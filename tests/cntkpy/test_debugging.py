@@ -277,3 +277,31 @@ def test_a_trainer_prints_the_times_of_its_last_test(capsys: pytest.CaptureFixtu
         C.debugging.set_node_timing(False)
     trainer.print_node_timing()
     assert "a minibatch of 4 samples" in capsys.readouterr().out
+
+
+def test_a_debugged_model_stops_while_it_is_trained() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    out = io.StringIO()
+    z = debug_model(C.layers.Dense(2, activation=C.tanh)(x), io.StringIO("n\n" * 8), out)
+    trainer = C.Trainer(z, C.squared_error(z, y), [C.sgd(z.parameters, 0.1)])
+    trainer.train_minibatch({x: np.ones((1, 2), np.float32), y: np.ones((1, 2), np.float32)})
+    phases = [phase for phase, _ in stops(out)]  # nobody has asked for a result
+    assert phases == ["forward"] * 3 + ["backward"] * 3
+
+
+def test_an_error_of_python_code_comes_from_its_minibatch() -> None:
+    class Failing(C.ops.functions.UserFunction):
+        def infer_outputs(self):
+            return [C.output_variable(self.inputs[0].shape, self.inputs[0].dtype, self.inputs[0].dynamic_axes)]
+
+        def forward(self, argument, device=None, outputs_to_retain=None):
+            raise KeyError("no value")
+
+        def backward(self, state, root_gradients):
+            return root_gradients
+
+    x = C.input_variable(2)
+    loss = C.reduce_sum(C.user_function(Failing([C.times(x, C.parameter((2, 2)))], name="f")))
+    trainer = C.Trainer(None, loss, [C.sgd(loss.parameters, 0.1)])
+    with pytest.raises(Exception, match="no value"):
+        trainer.train_minibatch({x: np.ones((1, 2), np.float32)})

@@ -430,3 +430,19 @@ def test_a_unit_of_an_old_schedule_is_one_of_two() -> None:
         pytest.raises(ValueError, match=r"a unit is UnitType\.sample or UnitType\.minibatch, not 'sample'"),
     ):
         C.training_parameter_schedule(0.1, "sample")  # pyright: ignore
+
+
+def test_default_options_of_names_of_a_program() -> None:
+    own = C.default_override_or(2.0)
+
+    def Scaled(factor=own):
+        factor = C.get_default_override(Scaled, factor=factor)
+        return lambda x: x * factor
+
+    with C.default_options(factor=7.0):
+        assert Scaled()(C.constant(1.0)).eval() == 7
+        with C.default_options_for(Scaled, factor=3.0):
+            assert Scaled()(C.constant(1.0)).eval() == 3
+    assert Scaled()(C.constant(1.0)).eval() == 2
+    with pytest.warns(UserWarning, match=r"no default 'activaton' .*activation"), C.default_options(activaton=None):
+        pass

@@ -5,40 +5,35 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import click
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters, load
+from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
-from cntkpy.cntk_config.base.files import is_folder, read_input
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
-from cntkpy.cntk_config.includes import Loader
+from cntkpy.cntk_config.command_line import load_with
+from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks import output as check_output
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look
+from cntkpy.commands.checks.merging import Causes, Result, merged, placed
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
+from cntkpy.commands.checks.targets import Target, Targets
 from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
-from cntkpy.commands.words import OPEN, is_config_word, same_directory, sort_words
+from cntkpy.commands.projects.project import NAME, Project
+from cntkpy.commands.words import OPEN, is_config_word, same_directory
+from cntkpy.readers.parameters import ReaderParameters
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
 """Configurations that are worth a process of their own."""
-SUFFIXES = (".cntk", ".cfg", ".config")
-"""The files of a folder that are configurations."""
-
-FOREIGN = (".cfg", ".config")
-"""Endings that files of other programs have, too."""
 MOST_SKIPPED = 5
 """Files that are named as skipped; the others are counted."""
-_COMMANDS = re.compile(r"(?:^|[\s;,\[({])(?:command|action)\s*=", re.IGNORECASE)
-_INCLUDE = re.compile(r"(?:^|[\s;,\[({])include\s*=", re.IGNORECASE)
-_FOREIGN_TEXT = re.compile(r"\A\s*<|^\[[^\[\]=\n]+\][ \t]*\r?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -75,16 +70,25 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
     for option, codes in (("--select", options.select), ("--ignore", options.ignore)):
         _check_codes(option, codes)
     skipped: list[str] = []
-    expanded = expand_folders(words, skipped=skipped)
+    targets = Targets(skipped)
+    try:
+        chosen = targets.of(words)
+    except ConfigError as error:  # of a project file that cannot be read
+        chosen, results = [], [([""], [Finding.of(error.diagnostic)])]
+    else:
+        results = [([NAME], list(map(Finding.of, project.problems))) for project in targets.projects.values()]
+        results = [(line, problems) for line, problems in results if problems]
     if skipped and not quiet:
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
-    if expanded != words and not any("=" not in word or is_config_word(word) for word in expanded):
-        folders = " ".join(word for word in words if word not in expanded)
-        raise click.UsageError(f"In {folders} there is no configuration.")
-    configurations = sort_words(expanded).configurations
-    several = list(_all_findings(configurations, options))
-    results = [(line, result) for line, (result, _) in zip(configurations, several, strict=True)]
+    several = list(_all_findings(chosen, options))
+    causes = {id(project): Causes(project) for project in targets.projects.values()}
+    checked: list[Result] = []
+    for target, (result, _) in zip(chosen, several, strict=True):
+        if target.run is not None and target.project is not None:
+            result = causes[id(target.project)].grouped(target.run, result)
+        checked.append((target, result))
+    results += [(target.line, result) for target, result in merged(checked)]
     is_cut = any(names for _, names in several)
     colours = has_colours(sys.stdout)
     sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
@@ -99,104 +103,130 @@ def _check_codes(option: str, codes: str) -> None:
             raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
-def _all_findings(configurations: list[list[str]], options: CheckOptions) -> Iterator[tuple[list[Finding], set[str]]]:
+def _all_findings(targets: list[Target], options: CheckOptions) -> Iterator[tuple[list[Finding], set[str]]]:
     """Yield the findings of every configuration, and the data of which only the beginning was read.
 
     Many configurations are shared out among processes.
     """
     work = functools.partial(_findings_here, options=options)
-    several = min(cores.count(), len(configurations) // CONFIGS_PER_PROCESS)
+    several = min(cores.count(), len(targets) // CONFIGS_PER_PROCESS)
     if several < 2:
-        yield from map(work, configurations)
+        yield from map(work, targets)
         return
     from concurrent.futures import ProcessPoolExecutor
 
     with processes.safe_path(), ProcessPoolExecutor(several) as pool:
-        yield from pool.map(work, configurations, chunksize=8)
+        yield from pool.map(work, targets, chunksize=8)
 
 
-def _findings_here(line: list[str], options: CheckOptions) -> tuple[list[Finding], set[str]]:
+def _findings_here(target: Target, options: CheckOptions) -> tuple[list[Finding], set[str]]:
     cut = set[str]()
     with same_directory():
-        return findings(line, options, cut), cut
+        result = findings(target.line, options, cut, target.project)
+    if target.run is not None:
+        result = [
+            replace(finding, diagnostic=placed(target.run, target.line, finding.diagnostic)) for finding in result
+        ]
+    return result, cut
 
 
-def expand_folders(
-    words: list[str], suffixes: tuple[str, ...] = SUFFIXES, skipped: list[str] | None = None
-) -> list[str]:
-    """Return the words, with the configurations of a folder (the files with these endings) in place of its name.
-
-    Files of a folder that do not look like configurations of CNTK are left out, those in `FOREIGN` suffixes always, the
-    others (parts of configurations, which can be laid out) if a list is given for their names.
-    """
-    result: list[str] = []
-    for word in words:
-        if "=" not in word and "+" not in word and is_folder(word):
-            files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
-            for path in sorted(files):
-                like = (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path)
-                if like and (skipped is None or runs_something(path)):
-                    result.append(str(path))
-                elif skipped is not None:
-                    skipped.append(str(path))
-        else:
-            result.append(word)
-    return result
-
-
-def looks_like_cntk(path: Path) -> bool:
-    """Return whether a command, an action or an include is in a file, neither XML nor with sections like `[name]`."""
-    try:
-        text = read_input(path).decode("utf-8-sig", "replace")
-    except (OSError, ConfigError):
-        return True  # the error is reported where it is read
-    return bool(_COMMANDS.search(text) or _INCLUDE.search(text)) and not _FOREIGN_TEXT.search(text)
-
-
-def runs_something(path: Path) -> bool:
-    """Return whether a command or an action is in a file or in one that it includes: else it is a part of others."""
-    loader = Loader()
-    try:
-        return bool(_COMMANDS.search(loader.expand(loader.file(str(path))).string))
-    except ConfigError:
-        return True  # the error is reported where it is read
-
-
-def findings(words: list[str], options: CheckOptions = CheckOptions(), cut: set[str] | None = None) -> list[Finding]:
+def findings(
+    words: list[str],
+    options: CheckOptions = CheckOptions(),
+    cut: set[str] | None = None,
+    project: Project | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> list[Finding]:
     """Return all findings of one configuration, in the order of the text, each place once; or of a script.
 
-    `cut` gets the data of which only the beginning was read.
+    Args:
+        words: The classic command line.
+        options: The findings that are wanted.
+        cut: Gets the data of which only the beginning was read.
+        project: The project of the configuration, which adds contracts and leaves out findings.
+        texts: Texts of an editor in place of files, by canonical path.
     """
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
         return script_findings(name)
     if len(words) == 1 and is_ndl(name):
         return ndl_findings(name)
-    return findings_of(lambda: load(words), options, cut)
+    configurations = [word for word in words if is_config_word(word)]
+    is_joined = len(configurations) > 1 or any("+" in word for word in configurations)
+    return findings_of(lambda: load_with(words, texts or {}), options, cut, project, is_joined)
 
 
 def findings_of(
-    read: Callable[[], ConfigParameters], options: CheckOptions = CheckOptions(), cut: set[str] | None = None
+    read: Callable[[], ConfigParameters],
+    options: CheckOptions = CheckOptions(),
+    cut: set[str] | None = None,
+    project: Project | None = None,
+    is_joined: bool = False,
 ) -> list[Finding]:
     """Return the wanted findings of the configuration that `read` returns, in the order of the text.
 
-    `cut` gets the data of which only the beginning was read.
+    Args:
+        read: Returns the configuration.
+        options: The findings that are wanted.
+        cut: Gets the data of which only the beginning was read.
+        project: The project of the configuration, which adds contracts and leaves out findings.
+        is_joined: Several layers make the configuration; the last one, its name, is left out of messages (U1).
     """
     wanted = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, options, cut))
+        for finding in map(Finding.of, _diagnostics(read, options, cut, project, is_joined))
         if (not options.select or selects(options.select, finding.rule.code))
         and not (options.ignore and selects(options.ignore, finding.rule.code))
         and not (options.open_ and finding.diagnostic.kind in OPEN)
         and not finding.ignored()
+        and not (project is not None and project.is_ignored(finding.diagnostic.span, finding.rule.code))
     ]
     wanted.sort(key=lambda finding: finding.place)
-    return [finding.as_error() for finding in wanted] if options.strict else wanted
+    strict = options.strict or (project is not None and project.strict)
+    return [finding.as_error() for finding in wanted] if strict else wanted
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], options: CheckOptions, cut: set[str] | None) -> list[Diagnostic]:
+def _diagnostics(
+    read: Callable[[], ConfigParameters],
+    options: CheckOptions,
+    cut: set[str] | None,
+    project: Project | None,
+    is_joined: bool,
+) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    return look(root, data=options.data, modules=options.modules, records=options.records, cut=cut)
+    modules = options.modules or (project is not None and _may_import(root, project))
+    result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
+    if project is not None and project.contracts:
+        result = _without_contracted(root, project, result)
+        result += (problem for contract in project.contracts for problem in contract.problems(root))
+    return _without_root(root, result) if is_joined else result
+
+
+def _without_contracted(root: ConfigParameters, project: Project, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings without names at the top level that nothing reads but a contract."""
+    names = [contract.path[0] for contract in project.contracts if len(contract.path) == 1]
+    spans = {entry.name_span for name in names if (entry := root.definition(name)) is not None}
+    return [
+        diagnostic for diagnostic in diagnostics if diagnostic.kind != "UnusedParameter" or diagnostic.span not in spans
+    ]
+
+
+def _may_import(root: ConfigParameters, project: Project) -> bool:
+    """Return True if a configuration names modules of readers, and the project allows all of them."""
+    if not project.modules:
+        return False
+    named = (ReaderParameters.module.find(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
+    modules = {str(module) for module in named if module}
+    return bool(modules) and modules <= set(project.modules)
+
+
+def _without_root(root: ConfigParameters, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings of a composition without the name of the last layer, in which they need not be (U1)."""
+    name = re.compile(rf"(?<![\w./]){re.escape(root.path)}:(?!\d)")
+    return [
+        replace(diagnostic, message=name.sub("", diagnostic.message)) if name.search(diagnostic.message) else diagnostic
+        for diagnostic in diagnostics
+    ]

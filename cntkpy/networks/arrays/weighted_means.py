@@ -68,8 +68,8 @@ def _forward(scores: Array, rows: Array) -> Any:
     return means, (exponentials, rows, means, scale)
 
 
-def _backward(found: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
-    exponentials, rows, means, scale = found
+def _backward(kept: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
+    exponentials, rows, means, scale = kept
     weights, factor = _scaled(exponentials, scale, rows)
     g = (g * factor).astype(rows.dtype)
     along = jnp.sum(g.astype(scale.dtype) * means, axis=-1, keepdims=True)

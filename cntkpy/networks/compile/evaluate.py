@@ -293,14 +293,14 @@ def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if is_kept(node.axis)]
 
 
-def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
+def own_mask(node: Node, value: Any, batch: Batch, masks: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
     """Return where a node has samples.
 
     Args:
         node: the node.
         value: its value.
         batch: the minibatch.
-        found: what a function of `compile_network` gave for it.
+        masks: results of a function of `compile_network` for it.
 
     Returns:
         False in gaps; None: everywhere, or it carries no minibatch data.
@@ -309,20 +309,20 @@ def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -
         return None
     if batch.axes is not None and node.axis in batch.axes:
         return batch.axes[node.axis].mask
-    lengths = found.get(node.axis + LENGTHS)
+    lengths = masks.get(node.axis + LENGTHS)
     return batch.mask if lengths is None else jnp.arange(value.shape[0])[:, None] < lengths
 
 
-def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
+def node_total(node: Node, masks: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
     """A node's value summed over all elements and real cells: a scalar.
 
     Args:
         node: the node.
-        found: what a function of `compile_network` gave for the minibatch.
+        masks: results of a function of `compile_network` for the minibatch.
         batch: the minibatch.
     """
-    value = found[node.name]
-    return _total(node, value, own_mask(node, value, batch, found))
+    value = masks[node.name]
+    return _total(node, value, own_mask(node, value, batch, masks))
 
 
 def _total(node: Node, value: Array, mask: Bool[Array, "T S"] | None) -> Float[Array, ""]:

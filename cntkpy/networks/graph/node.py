@@ -75,7 +75,7 @@ Signature = tuple[Argument, ...]
 
 @dataclass(frozen=True)
 class RecordForm:
-    """How a record of BrainScript (`new ComputationNode`) describes a node, where the declaration does not say it.
+    """Form of a record of BrainScript (`new ComputationNode`) for a node, where the declaration does not say it.
 
     A record must have an attribute for each scalar argument and each option, of the same name and type.
 

@@ -1,4 +1,4 @@
-"""What a forward function of a node kind gets: the node, and what it may look at besides its inputs."""
+"""Argument of a forward function of a node kind: the node, and what it may look at besides its inputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEEDED = 2**32 - 1
 
 
 class Settings(NamedTuple):
-    """What the trainer may change from epoch to epoch.
+    """Settings that the trainer may change from epoch to epoch.
 
     Attributes:
         dropout_rate: scalar; None: dropout is off and costs nothing.
@@ -43,7 +43,7 @@ DEFAULT_SETTINGS = Settings()
 
 
 class Context:
-    """What a forward function may look at besides its inputs: a minibatch on one time axis, and what all share.
+    """Context of a forward function besides its inputs: a minibatch on one time axis, and what all axes share.
 
     Attributes:
         T, S: time steps and slots.
@@ -97,21 +97,25 @@ class Context:
             return self
         grid = self._grids[axis]
         batch = Batch({}, grid.mask, grid.to_start, grid.to_end)
-        other = Context(batch, grid.mask.shape, self.dtype, self.training, self.key, self.settings)
-        other.packed = grid if isinstance(grid, PackedGrid) else None
-        other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
-        other.problems, other._grids, other.numbers = self.problems, self._grids, self.numbers
-        other.matrices = self.matrices
-        return other
+        context = Context(batch, grid.mask.shape, self.dtype, self.training, self.key, self.settings)
+        context.packed = grid if isinstance(grid, PackedGrid) else None
+        context.state, context.new_state, context.gathered = self.state, self.new_state, self.gathered
+        context.problems, context._grids, context.numbers = self.problems, self._grids, self.numbers
+        context.matrices = self.matrices
+        return context
 
     def apart(self) -> Context:
         """A copy; what nodes add to it is not added to this one."""
-        other = copy.copy(self)
-        other.new_state, other.problems, other._grids = dict(self.new_state), dict(self.problems), dict(self._grids)
-        return other
+        context = copy.copy(self)
+        context.new_state, context.problems, context._grids = (
+            dict(self.new_state),
+            dict(self.problems),
+            dict(self._grids),
+        )
+        return context
 
     def grid(self, axis: str | None) -> Grid | PackedGrid:
-        """Where the sequences lie on a time axis."""
+        """Return the places of the sequences on a time axis."""
         on = self.on(axis)
         if on.packed is not None:
             return on.packed
@@ -120,8 +124,8 @@ class Context:
 
     def whole(self, axis: str | None) -> Any:
         """The mask of all steps of an axis, inside of a loop as well."""
-        found = self._whole.get(axis)
-        return self.grid(axis).mask if found is None else found
+        mask = self._whole.get(axis)
+        return self.grid(axis).mask if mask is None else mask
 
     def add_grid(self, axis: str | None, grid: Grid) -> None:
         """Say where the sequences lie on an axis that a node makes."""
@@ -152,10 +156,10 @@ class Call:
             return jax.random.fold_in(key, self.order)
         return jax.random.fold_in(jax.random.fold_in(key, _SEEDED), int(seed) % 2**32)
 
-    def problem(self, found: Any) -> None:
+    def problem(self, mismatch: Any) -> None:
         """Note the slots whose sequences do not fit, or whether there are such."""
         if fallible(self.node):
-            self.context.problems[self.node.name] = jnp.any(found)
+            self.context.problems[self.node.name] = jnp.any(mismatch)
 
     def flat(self, array: Shaped[Array, " *axes"], index: int = 0) -> Shaped[Array, "*cells n"]:
         """Input `index` with its sample axes joined: `(T, S, n)`, or `(n,)` without layout."""

@@ -1,4 +1,4 @@
-"""What the declarations of node kinds are written with."""
+"""Words for declarations of node kinds."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def items_of(items: Any, axes: InputAxes) -> Batch:
     """The sequences of a list, or of an array whose first axis counts the sequences."""
     if not len(items):
         raise ArgumentError(f"the data for the {axes.name} have no sample", "give at least one")
-    matrices = [is_sparse(one) for one in items] if is_list(items) or is_several(items) else [False]
+    matrices = [_is_matrix(one) for one in items] if is_list(items) or is_several(items) else [False]
     if any(matrices):
         if not all(matrices):
             raise ArgumentError(f"the list for the {axes.name} has dense and sparse items", "give one kind of them")
@@ -284,11 +284,18 @@ def _of_matrix(matrix: Any, axes: InputAxes) -> Batch:
 
 
 def _of_matrices(matrices: list[Any], axes: InputAxes) -> Batch:
+    """Return the sequences of a list of matrices, or of a list for each sequence of the matrices of its steps."""
     import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
-    found = [_of_size(one, axes) for one in matrices]
-    lengths = np.array([one.shape[0] for one in found], np.int64)
-    return Batch(None, scipy.sparse.vstack(found, format="csr"), _filled(lengths, axes))
+    steps = [[_of_size(matrix, axes) for matrix in (item if is_list(item) else [item])] for item in matrices]
+    lengths = np.array([sum(rows.shape[0] for rows in sequence) for sequence in steps], np.int64)
+    rows = scipy.sparse.vstack([rows for sequence in steps for rows in sequence], format="csr")
+    return Batch(None, rows, _filled(lengths, axes))
+
+
+def _is_matrix(item: Any) -> bool:
+    """Return whether an item of a list is a sparse matrix, or a list of them."""
+    return is_sparse(item) or (is_list(item) and len(item) > 0 and all(map(is_sparse, item)))
 
 
 def _of_size(matrix: Any, axes: InputAxes) -> Any:

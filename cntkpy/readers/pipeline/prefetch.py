@@ -64,9 +64,9 @@ class Prefetch(Iterator[T]):
     ):
         self.threads = threads
         self.abandoned = False
-        """Whether a thread did not answer; it is left alone, and no call waits for it."""
+        """True after a thread did not answer; it is left alone, and no call waits for it."""
         self.interrupted = False
-        """Whether Ctrl-C came while a value was made or planned here: it may be lost, so it has to be made again."""
+        """True after Ctrl-C while a value was made or planned here: it may be lost, so it has to be made again."""
         self._plan, self._stop = plan, stop
         self._queue = _Queue(make, plan is None, nbytes, is_last)
         self._taken: deque[T] = deque()
@@ -230,7 +230,7 @@ class _Queue(Generic[T]):
 
     @property
     def complete(self) -> bool:
-        """Whether the values that are ready should be handed over, or an error be raised."""
+        """True if the values that are ready should be handed over, or an error be raised."""
         ready = self.ready
         if self._paused or not ready:
             return self._paused

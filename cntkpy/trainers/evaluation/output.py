@@ -30,7 +30,7 @@ NUMBERS_TOGETHER = 1 << 16
 
 @dataclass(frozen=True)
 class Format:
-    """How values become text; the defaults are those of `write` without a `format` section.
+    """Values as text; the defaults are those of `write` without a `format` section.
 
     Attributes:
         labels: the content of the label file. The others: see `FormatParameters`.
@@ -214,11 +214,11 @@ class NodeWriter:
             return known
         for escape, character in (("\\n", "\n"), ("\\r", "\r"), ("\\t", "\t"), ("\\s", " ")):
             text = text.replace(escape, character)
-        text = before = text.replace("%s", self.name)
+        text = template = text.replace("%s", self.name)
         text = text.replace("%n", str(self._minibatch))
         if sequence is not None:
             dims = " ".join(str(size) for size in self.shape)
             text = text.replace("%x", f"{dims} {steps}").replace("%d", str(sequence))
-        if text == before:
+        if text == template:
             self._known[key] = text
         return text

@@ -24,8 +24,8 @@ def picture_input(network: ValidatedNetwork, scores: Node) -> Node | None:
     Returns:
         The node; None: there is none, or several.
     """
-    found = [node for node in network.below([scores]) if node.operation == "InputValue" and _is_picture(node)]
-    return found[0] if len(found) == 1 else None
+    inputs = [node for node in network.below([scores]) if node.operation == "InputValue" and _is_picture(node)]
+    return inputs[0] if len(inputs) == 1 else None
 
 
 def _is_picture(node: Node) -> bool:

@@ -55,7 +55,7 @@ def search_rate(p: SGDParameters, epoch: int, found_rates: list[float], previous
 
 
 def adapts_size(p: SGDParameters, epoch: int) -> bool:
-    """Whether the minibatch size of an epoch is adapted: `autoAdjustMinibatch`, beyond the listed sizes."""
+    """Return whether the minibatch size of an epoch is adapted: `autoAdjustMinibatch`, beyond the listed sizes."""
     return p.auto_adjust.adjust_minibatch and epoch >= len(p.minibatch_size)
 
 

@@ -146,7 +146,7 @@ def graph_of(network: Network) -> Any:
 
 def _unique(names: Iterable[str]) -> dict[str, str]:
     """A name that TensorBoard takes for each of some names, no two alike."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
         plain = _UNUSUAL.sub("_", name).replace(".", "/").lstrip("/_-") or "node"
@@ -155,5 +155,5 @@ def _unique(names: Iterable[str]) -> dict[str, str]:
             number += 1
             chosen = f"{plain}_{number}"
         taken.add(chosen)
-        found[name] = chosen
-    return found
+        result[name] = chosen
+    return result

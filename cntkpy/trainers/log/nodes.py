@@ -1,4 +1,4 @@
-"""How the log lists nodes, and what `traceLevel = 3` says of a network."""
+"""Nodes in the log: their list, and the description of a network with `traceLevel = 3`."""
 
 import logging
 from collections.abc import Sequence

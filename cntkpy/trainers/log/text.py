@@ -9,7 +9,7 @@ from cntkpy.trainers.parameters.sgd import UNLIMITED
 
 @dataclass(frozen=True)
 class Total:
-    """What one criterion node has summed up.
+    """The sum of one criterion node.
 
     Attributes:
         name: the node.
@@ -72,7 +72,7 @@ def duration(seconds: float) -> str:
 
 
 def pieces(subminibatches: int, max_samples: int) -> str:
-    """How the line that begins the minibatches says that they are computed in pieces; empty if they are not."""
+    """Return the words about pieces in the line that begins the minibatches; empty if there are none."""
     if subminibatches > 1:
         return f", with {subminibatches} subminibatch"
     return f", with maximum {max_samples} samples in RAM" if max_samples < UNLIMITED else ""

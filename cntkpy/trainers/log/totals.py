@@ -64,18 +64,18 @@ class Totals:
             return self
         total = self.values + values.sum(axis=0)
         total[self.replaced] = values[-1, self.replaced]
-        more = self.samples + samples, self.minibatches + len(values)
-        return Totals(total, self.counts + counted, *more, self.replaced)
+        sizes = self.samples + samples, self.minibatches + len(values)
+        return Totals(total, self.counts + counted, *sizes, self.replaced)
 
-    def plus(self, other: Totals) -> Totals:
+    def plus(self, further: Totals) -> Totals:
         """The sum of two."""
-        more = self.samples + other.samples, self.minibatches + other.minibatches
-        return Totals(self.values + other.values, self.counts + other.counts, *more, self.replaced)
+        sizes = self.samples + further.samples, self.minibatches + further.minibatches
+        return Totals(self.values + further.values, self.counts + further.counts, *sizes, self.replaced)
 
     def since(self, earlier: Totals) -> Totals:
-        """What came after earlier totals."""
-        more = self.samples - earlier.samples, self.minibatches - earlier.minibatches
-        return Totals(self.values - earlier.values, self.counts - earlier.counts, *more, self.replaced)
+        """Return the sums since earlier totals."""
+        sizes = self.samples - earlier.samples, self.minibatches - earlier.minibatches
+        return Totals(self.values - earlier.values, self.counts - earlier.counts, *sizes, self.replaced)
 
     def joint(self, nodes: Sequence[Node], add_up: Callable[[list[float]], Sequence[float]]) -> Totals:
         """The totals of all processes, each of which has those of its own part.
@@ -85,9 +85,9 @@ class Totals:
             add_up: Adds up numbers of all processes.
         """
         counting, counts = _counting(nodes), self.counts.copy()
-        found = add_up([*map(float, self.values), *map(float, counts[counting])])
-        counts[counting] = found[len(nodes) :]
-        return Totals(np.array(found[: len(nodes)]), counts, self.samples, self.minibatches, self.replaced)
+        sums = add_up([*map(float, self.values), *map(float, counts[counting])])
+        counts[counting] = sums[len(nodes) :]
+        return Totals(np.array(sums[: len(nodes)]), counts, self.samples, self.minibatches, self.replaced)
 
     def rows(self, nodes: Sequence[Node]) -> list[Total]:
         """For each node its name, its sum and its number of samples, as the log shows them."""
@@ -102,9 +102,9 @@ class Totals:
     def from_json(cls, nodes: Sequence[Node], saved: Sequence[Any]) -> Totals:
         """The inverse of `to_json`."""
         values, samples, counts, *minibatches = saved
-        found = cls.start(nodes)
+        start = cls.start(nodes)
         minibatches = int(minibatches[0]) if minibatches else 0
-        return cls(np.array(values), np.array(counts, np.int64), samples, minibatches, found.replaced)
+        return cls(np.array(values), np.array(counts, np.int64), samples, minibatches, start.replaced)
 
     # ---- of a loss and a metric
 

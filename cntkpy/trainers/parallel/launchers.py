@@ -33,11 +33,11 @@ LAUNCHERS = {
 """Environment variables by launcher: rank, number of processes, rank on this machine, processes on this machine."""
 
 FIRST_PORT, PORTS = 20000, 12000
-"""Where the port of worker 0 lies if it is derived from the launcher's process number, below ephemeral ports."""
+"""Range of the port of worker 0 if it is derived from the launcher's process number, below ephemeral ports."""
 
 
 def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
-    """What the launcher has set for this process; `None` if it was started alone.
+    """Return the settings of the launcher for this process; `None` if it was started alone.
 
     Raises:
         ConfigError: if the address of worker 0 has to be given.
@@ -59,8 +59,8 @@ def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
                 f"{launcher} has started {count} processes on several machines; the address of worker 0 is not known",
                 hint=f"give it to all of them: mpiexec -genv {COORDINATOR} HOST:PORT -n {count} cntkpy ...",
             )
-        own = int(environment.get(local_rank, "0"))
-        return Rendezvous(int(environment[rank]), count, own, coordinator, silence_allowed(environment))
+        local = int(environment.get(local_rank, "0"))
+        return Rendezvous(int(environment[rank]), count, local, coordinator, silence_allowed(environment))
     return None
 
 

@@ -18,7 +18,7 @@ AVERAGING_BLOCK, FILTERING_BLOCK = 40000, 120000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a group trains.
+    """Parallel training of a group.
 
     Attributes:
         method: as in `ParallelTrain`.
@@ -35,7 +35,7 @@ class Plan:
     p: ParallelParameters
 
     def parallel(self, epoch: int) -> bool:
-        """Whether the workers share the data of an epoch (index)."""
+        """Return whether the workers share the data of an epoch (index)."""
         return self.method not in ("none", ASYNCHRONOUS) and epoch >= self.start
 
     def strategy(self, group: ProcessGroup) -> Strategy:
@@ -48,7 +48,7 @@ class Plan:
         return data_parallel(group, self.statistics)
 
     def describe(self, group: ProcessGroup, bits: int, reads_share: bool) -> str:
-        """What the log adds to the line that starts the minibatches."""
+        """Return the log's addition to the line that starts the minibatches."""
         numbers = f"myRank = {group.communicator.rank}, numNodes = {group.workers}"
         if self.method == "DataParallelSGD":
             numbers += f", numGradientBits = {bits}"

@@ -1,4 +1,4 @@
-"""What the processes of a training do together: who reads what, who writes, when they agree, which strategy trains."""
+"""The parallel part of a training: shares of the data, files, agreements, the strategy."""
 
 import gc
 import logging
@@ -49,12 +49,12 @@ class ParallelTraining:
 
     @property
     def main(self) -> bool:
-        """Whether this process writes the files."""
+        """Return whether this process writes the files."""
         return self.communicator.main
 
     @property
     def stops_while_reading(self) -> bool:
-        """Whether training may be stopped while a minibatch is read.
+        """Return whether training may be stopped while a minibatch is read.
 
         Not so where several processes read the same data, each for itself: they have to stop at the same minibatch.
         """
@@ -69,8 +69,8 @@ class ParallelTraining:
         """A reader of this process's part of the minibatches; `always`: not only in epochs trained together."""
         if self.communicator.size == 1:
             return reader if isinstance(reader, WrappedReader) else WrappedReader(reader)
-        given = self.plan.reads_share if self.plan is not None else None
-        shared = SharedReader(reader, self.communicator.rank, self.communicator.size, given)
+        reads_share = self.plan.reads_share if self.plan is not None else None
+        shared = SharedReader(reader, self.communicator.rank, self.communicator.size, reads_share)
         shared.active = always
         return shared
 
@@ -127,7 +127,7 @@ class ParallelTraining:
         self.communicator.barrier()
 
     def settings(self) -> dict[str, Any]:
-        """What a state inside an epoch depends on."""
+        """Return the settings that a state inside an epoch depends on."""
         if self._plan is None or self.group is None:
             return {}
         return {"workers": [self.communicator.size, self.group.workers], "method": self._plan.method}

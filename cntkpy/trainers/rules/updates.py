@@ -1,4 +1,4 @@
-"""How a gradient changes a parameter: SGD with momentum, Nesterov, AdaGrad, RMSProp, FSAdaGrad.
+"""Update rules of the `SGD` section: SGD with momentum, Nesterov, AdaGrad, RMSProp, FSAdaGrad.
 
 Every rule is a few pure functions over one parameter array. A matrix that multiplies a sparse input is updated row by
 row, only where the input was not zero; RMSProp and FSAdaGrad then work like AdaGrad (as in CNTK).
@@ -93,9 +93,9 @@ def update_rows(
         def scatter(array: Array, new: Array) -> Array:
             return jnp.asarray(array).at[rows].set(new, mode="drop", unique_indices=True) if array.ndim else new
 
-        some, own = gather(weight), {key: gather(array) for key, array in state.items()}
+        some, arrays = gather(weight), {key: gather(array) for key, array in state.items()}
         real = (rows < weight.shape[0])[:, None]
-        some, new = apply_rows(some, change(block.values, some), own, scalars, real)
+        some, new = apply_rows(some, change(block.values, some), arrays, scalars, real)
         return (scatter(weight, some), {key: scatter(state[key], array) for key, array in new.items()}), None
 
     count = blocks_of(len(gradient.rows), gradient.values.size) if rule.alone else 1

@@ -80,12 +80,12 @@ class RateControl:
             self.average = ((k - 1 - self._skipped) * self.average + value) / (k - self._skipped)
 
     def due(self, epoch: int) -> bool:
-        """Whether a decision follows this epoch: its rate was not listed, and it ends an interval."""
+        """Return whether a decision follows this epoch: its rate was not listed, and it ends an interval."""
         return epoch >= self.options.listed and self._ends_interval(epoch)
 
     @property
     def degraded(self) -> bool:
-        """Whether the mean is worse than the reference, or no finite number."""
+        """Return whether the mean is worse than the reference, or no finite number."""
         return not math.isfinite(self.average) or (math.isfinite(self.reference) and self.average > self.reference)
 
     def decide(self, rate: float) -> tuple[float, bool]:

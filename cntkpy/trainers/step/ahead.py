@@ -21,7 +21,7 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.trainers.step.stack import Stack
 
 SLOW_SECONDS = 1.0
-"""Where reading a stack took longer, the next is not read early: progress lines and checkpoints would wait for it."""
+"""Seconds of reading a stack from which on the next is not read early: progress lines would wait for it."""
 
 
 class PlacedStack(NamedTuple):

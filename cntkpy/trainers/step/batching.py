@@ -91,7 +91,7 @@ class Batcher:
     def _pad(self, padding: Padding) -> None:
         """Pad minibatches so from now on."""
         self.padding = padding
-        self.buckets.keep(len(padding.inputs.sparse), padding.others, padding.others + 1 if padding.packed else 0)
+        self.buckets.keep(len(padding.inputs.sparse), padding.secondary, padding.secondary + 1 if padding.packed else 0)
 
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **options: Any) -> "Batcher":
@@ -241,9 +241,9 @@ class Batcher:
                 enough = min(max(enough, 2 * len(held)), MAX_LOOKAHEAD)
         return False
 
-    def _has_buckets(self, own: Shape) -> bool:
+    def _has_buckets(self, shape: Shape) -> bool:
         """Return whether buckets are chosen already, or not needed: minibatches of single frames are all alike."""
-        frames = own.steps == 1 and not own.others and not own.sparse
+        frames = shape.steps == 1 and not shape.secondary and not shape.sparse
         return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
 
     def _prepare(self, minibatch: Minibatch) -> Prepared:
@@ -263,15 +263,15 @@ class Batcher:
         plain = not prepared.sparse and prepared.placed is None
         if plain and self._last.slots == layout.S and self._last.steps == layout.T:
             return self._last
-        own, minibatch_size = self._own_shape(prepared), self.minibatch_size
+        shape, minibatch_size = self._own_shape(prepared), self.minibatch_size
         truncated = prepared.minibatch.truncated
-        shorter = own.steps == 1 and own.slots < self.max_minibatch_size
+        shorter = shape.steps == 1 and shape.slots < self.max_minibatch_size
         is_small = self.max_minibatch_size * self.weights <= SMALL_STEP_WORK
         if plain and shorter and is_small and not truncated and not self.exact:
             minibatch_size = self.max_minibatch_size
-            own = Shape(1, minibatch_size)
+            shape = Shape(1, minibatch_size)
         within = self._within(prepared)
-        self._last = self.buckets.fit(own, minibatch_size, slots_stay=truncated, exact=self.exact, within=within)
+        self._last = self.buckets.fit(shape, minibatch_size, slots_stay=truncated, exact=self.exact, within=within)
         if self.buckets.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
             log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))

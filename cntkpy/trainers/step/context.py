@@ -44,9 +44,9 @@ class StepContext:
     settings: Settings
 
     @classmethod
-    def of(cls, stack: Stack, index: int, number: int, *rest: Any) -> StepContext:
-        """Return minibatch `index` of a stack; `rest`: the attributes from `weights` on."""
-        return cls(stack, number, minibatch_of(stack.batch, index), *rest)
+    def of(cls, stack: Stack, index: int, number: int, *values: Any) -> StepContext:
+        """Return minibatch `index` of a stack; `values`: the attributes from `weights` on."""
+        return cls(stack, number, minibatch_of(stack.batch, index), *values)
 
 
 Callback = Callable[[StepContext], None]

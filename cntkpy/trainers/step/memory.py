@@ -89,5 +89,5 @@ def _with_rows(capacity: int, array: Any) -> Any:
 
 
 def has_own_memory() -> bool:
-    """Whether the device computes in memory of its own, to which arrays have to be copied."""
+    """Return whether the device computes in memory of its own, to which arrays have to be copied."""
     return default_device().platform != "cpu"

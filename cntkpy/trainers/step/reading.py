@@ -139,8 +139,8 @@ def _check_type(minibatch: object, reader: MinibatchReader) -> None:
         UserError: it gives something else.
     """
     if not isinstance(minibatch, Minibatch):
-        name, given = type(innermost(reader)).__name__, type(minibatch).__name__
-        message = f"{name}.get_minibatch() returned {given}, not a Minibatch or None"
+        name, kind = type(innermost(reader)).__name__, type(minibatch).__name__
+        message = f"{name}.get_minibatch() returned {kind}, not a Minibatch or None"
         raise UserError("UserCode", message, hint="docs/data-interfaces.md has the interface of readers")
 
 

@@ -206,12 +206,12 @@ class CompiledStep:
 
     @property
     def copies(self) -> bool:
-        """Whether `place` begins a copy to the device, during which the device computes something else."""
+        """Return whether `place` begins a copy to the device, during which the device computes something else."""
         return self.strategy.placement.copies
 
     @property
     def compilations(self) -> int:
-        """How often the step was compiled so far."""
+        """Return the number of compilations of the step so far."""
         return self._programs[self.strategy].shapes
 
     def batcher(
@@ -228,7 +228,7 @@ class CompiledStep:
 
     @cached_property
     def _batcher(self) -> Batcher:
-        """What all batchers of this step have in common."""
+        """Return the common part of all batchers of this step."""
         return Batcher.of(self.network, self.nodes, 1, chosen=sys.maxsize, max_minibatch_size=self.max_minibatch_size)
 
     def pad_to(self, shapes: Any) -> None:
@@ -297,7 +297,7 @@ class CompiledStep:
             self._dtype.type(epoch.rate),
             (epoch.seed, first),
             epoch.settings,
-            np.asarray(epoch.more, self._dtype) if epoch.more else None,
+            np.asarray(epoch.group_scalars, self._dtype) if epoch.group_scalars else None,
         )
         state = self._state
         if self._has_waiting_updates:

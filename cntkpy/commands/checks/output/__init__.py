@@ -66,7 +66,8 @@ def summary(findings: Sequence[Finding], configurations: int) -> str:
 def as_data(finding: Finding) -> dict[str, Any]:
     """One finding for JSON."""
     span = finding.diagnostic.span
-    return {
+    runs = {"runs": list(finding.runs)} if finding.runs else {}
+    return runs | {
         "code": finding.rule.code,
         "kind": finding.diagnostic.kind,
         "severity": finding.severity,
@@ -85,7 +86,7 @@ def _annotation(finding: Finding) -> str:
     """Return a workflow command of GitHub Actions, shown at the line of a pull request."""
     span = finding.diagnostic.span
     level = {"hint": "notice"}.get(finding.severity, finding.severity)
-    message, place = f"{finding.diagnostic.message} - {finding.fix}", ""
+    message, place = f"{finding.diagnostic.message} - {finding.fix}{finding.in_brackets}", ""
     if span is not None and span.source.name.startswith("<"):
         message = f"{span}: {message}"  # GitHub knows no file for the command line
     elif span is not None:

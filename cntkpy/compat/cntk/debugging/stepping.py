@@ -27,7 +27,7 @@ HELP = """    n - execute the next part
     n b - execute until the backward pass
     c - execute until the end, without further stops
     p - print the value, or the gradient
-    d - open pdb here; `given` is the value or the gradient
+    d - open pdb here; `value` is the value or the gradient
     q - quit
 """
 
@@ -47,7 +47,7 @@ class _Prompt:
         self._until: str | None = None
         self._silent = False
 
-    def stop(self, phase: str, label: str, array: Any) -> None:
+    def stop(self, phase: str, label: str, value: Any) -> None:
         """Ask for commands after a part was computed, unless one said to go on."""
         if self._silent or (self._until is not None and self._until != phase):
             return
@@ -56,10 +56,10 @@ class _Prompt:
             self._skipped -= 1
             return
         self._out.write(f"\n{phase} of {label}\n")
-        while not self._obeyed(phase, array):
+        while not self._obeyed(phase, value):
             pass
 
-    def _obeyed(self, phase: str, answer: Any) -> bool:
+    def _obeyed(self, phase: str, value: Any) -> bool:
         """Read and obey a command; whether computing goes on."""
         self._out.write(f"[CNTK {phase}] >>> ")
         self._out.flush()
@@ -73,7 +73,7 @@ class _Prompt:
         elif command == "n" and (not argument or (argument.isdigit() and int(argument) > 0)):
             self._skipped = int(argument or 1) - 1
         elif command == "p":
-            self._out.write(f"{answer}\n")
+            self._out.write(f"{value}\n")
             return False
         elif command == "d":
             pdb.Pdb(stdin=self._source, stdout=self._out).set_trace()
@@ -98,7 +98,7 @@ class _Stop(UserFunction):
     def __init__(self, part: Function, prompt: _Prompt) -> None:
         super().__init__([part], name=part.name)
         self._prompt = prompt
-        self._what = f"{part!r} {part.shape}"
+        self._label = f"{part!r} {part.shape}"
 
     def infer_outputs(self) -> list[Function]:
         """As the part."""
@@ -107,12 +107,12 @@ class _Stop(UserFunction):
 
     def forward(self, *arguments: Any) -> tuple[None, Any]:
         """The value, after a stop."""
-        self._prompt.stop(FORWARD, self._what, arguments[0])
+        self._prompt.stop(FORWARD, self._label, arguments[0])
         return None, arguments[0]
 
     def backward(self, *arguments: Any) -> Any:
         """The gradient, after a stop."""
-        self._prompt.stop(BACKWARD, self._what, arguments[1])
+        self._prompt.stop(BACKWARD, self._label, arguments[1])
         return arguments[1]
 
     def clone(self, cloned_inputs: Any) -> _Stop:

@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 @dataclass(slots=True, eq=False)
 class Start:
-    """How a parameter starts.
+    """Start of a parameter.
 
     Args:
         kind: one of `cntkpy.networks.graph.initialize.KINDS`.
@@ -123,7 +123,7 @@ class NodeValue(Operand):
         data = self.operation.shape == "input" or (self.stored is not None and self.stored.has_layout)
         axis = " x *" if data else ""
         head = f"{self.full_name} : {self.operation.name} [{shape}{axis}] ("
-        names = [] if isinstance(self.inputs, Later) else [f"  {one.full_name}" for one in self.inputs]
+        names = [] if isinstance(self.inputs, Later) else [f"  {operand.full_name}" for operand in self.inputs]
         return [head, *names, ")"] if names else [head + ")"]
 
     # ---- operators

@@ -446,6 +446,9 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
         UserError: neither is given, or weights of vectors of another shape.
     """
     if weights is not None:
+        if init is not DEFAULT and init is not None:
+            message = "Embedding: weights are not trained, so that init has no effect"
+            raise UserError("WrongArguments", message, hint="Embedding(shape, init=array) is trained from there on")
         table = as_node(weights)
         if shape is not None and dims(table.shape[1:]) != dims(shape):
             message = f"Embedding: weights {table.shape} have vectors of the shape {table.shape[1:]}, not {shape}"
@@ -811,7 +814,7 @@ def Dropout(
     """
     if (dropout_rate is None) == (keep_prob is None):
         raise UserError("WrongArguments", "Dropout takes either dropout_rate or keep_prob")
-    rate = dropout_rate if dropout_rate is not None else 1 - (keep_prob or 0.0)
+    rate = operators.check_rate(dropout_rate if dropout_rate is not None else 1 - check_number("keep_prob", keep_prob))
     return Layer(lambda x: operators.dropout(x, rate, seed), name)
 
 

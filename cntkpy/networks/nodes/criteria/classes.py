@@ -59,12 +59,12 @@ def _among_all(h: Array, weights: Array, word: Array, first: Array, last: Array,
     return jnp.sum(use * _log_softmax(dot(h, weights, (-1, -1)), inside, word))
 
 
-def _log_softmax(logits: Array, inside: Array, at: Array) -> Array:
+def _log_softmax(logits: Array, inside: Array, place: Array) -> Array:
     """Per row: log softmax over the elements `inside`, at one of them."""
     logits = jnp.where(inside, logits, jnp.asarray(jnp.finfo(logits.dtype).min, logits.dtype))
     shifted = logits - jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
     normaliser = jnp.log(jnp.sum(jnp.where(inside, jnp.exp(shifted), 0), axis=-1))
-    return jnp.take_along_axis(shifted, at[:, None], axis=-1, mode="clip")[:, 0] - normaliser
+    return jnp.take_along_axis(shifted, place[:, None], axis=-1, mode="clip")[:, 0] - normaliser
 
 
 @functools.cache

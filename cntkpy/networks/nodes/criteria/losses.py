@@ -257,7 +257,7 @@ def _dummy_shape(node: Node) -> Shape | None:
 
 
 def _criterion(
-    name: str, signatures: tuple[Signature, ...], meaning: str, formula: str, shape: Any, forward: Any, **more: Any
+    name: str, signatures: tuple[Signature, ...], meaning: str, formula: str, shape: Any, forward: Any, **fields: Any
 ) -> NodeKind:
     return NodeKind(
         name,
@@ -271,7 +271,7 @@ def _criterion(
         layout="none",
         time=TimeRule(reduces_time=True),
         pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),
-        **more,
+        **fields,
     )
 
 

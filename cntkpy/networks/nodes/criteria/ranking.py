@@ -106,7 +106,7 @@ def _documents(function: Any) -> Any:
     return forward
 
 
-def _kind(name: str, meaning: str, formula: str, function: Any, **more: Any) -> NodeKind:
+def _kind(name: str, meaning: str, formula: str, function: Any, **fields: Any) -> NodeKind:
     return NodeKind(
         name,
         (inputs("gain", "score", "queryId"),),
@@ -119,7 +119,7 @@ def _kind(name: str, meaning: str, formula: str, function: Any, **more: Any) -> 
         layout="none",
         time=TimeRule(reduces_time=True),
         columns=True,
-        **more,
+        **fields,
     )
 
 

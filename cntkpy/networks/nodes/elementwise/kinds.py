@@ -194,7 +194,7 @@ FUNCTIONS = {
     "erf": "",
     "round": "round",
 }
-"""What ElementFunction computes, by names of jax.numpy; the error function is none of them."""
+"""Functions of ElementFunction by names of jax.numpy; the error function is none of them."""
 
 
 def _function(call: Call, x: Array) -> Array:
@@ -202,15 +202,15 @@ def _function(call: Call, x: Array) -> Array:
     return getattr(jnp, name)(x) if name else jax.scipy.special.erf(x)
 
 
-def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **more: Any) -> NodeKind:
-    more = {"example": f"h = {name}(x)", "pointwise": True, **more}
-    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **more)
+def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **fields: Any) -> NodeKind:
+    fields = {"example": f"h = {name}(x)", "pointwise": True, **fields}
+    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **fields)
 
 
 def _nary(
-    name: str, names: tuple[str, ...], meaning: str, forward: _Binary | _Ternary, formula: str, **more: Any
+    name: str, names: tuple[str, ...], meaning: str, forward: _Binary | _Ternary, formula: str, **fields: Any
 ) -> NodeKind:
-    more.setdefault("example", f"h = {name}({', '.join(names)})")
+    fields.setdefault("example", f"h = {name}({', '.join(names)})")
     return NodeKind(
         name,
         (inputs(*names),),
@@ -222,7 +222,7 @@ def _nary(
         source=SOURCE,
         elementwise=True,
         pointwise=True,
-        **more,
+        **fields,
     )
 
 

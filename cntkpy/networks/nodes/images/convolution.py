@@ -60,7 +60,7 @@ CHANNEL_PADDING = Option(
 
 
 def is_two_d(options: dict[str, Any]) -> bool:
-    """Whether these are the options of the 2-D form."""
+    """Return whether these are the options of the 2-D form."""
     return "kernelWidth" in options
 
 
@@ -205,16 +205,18 @@ class Plan:
         if self.transpose or self.local:
             raise ShapeProblem("groups need transpose=false and sharing=true")
         if not spans_channels(self.geometry.reversed()):
-            own = self.geometry.inputs[-1] // self.groups
-            raise ShapeProblem(f"a kernel with {self.groups} groups has all {own} channels of a group, without padding")
+            channels = self.geometry.inputs[-1] // self.groups
+            raise ShapeProblem(
+                f"a kernel with {self.groups} groups has all {channels} channels of a group, without padding"
+            )
 
 
 def _maps_of(node: Node, kernel: Shape) -> int:
     weights = node.input(0).shape
     if weights is None or 0 in weights:
         raise ShapeProblem("mapCount is needed, because the shape of the weights is not given")
-    count, rest = divmod(shapes.size(weights), shapes.size(kernel))
-    if rest or count < 1:
+    count, remainder = divmod(shapes.size(weights), shapes.size(kernel))
+    if remainder or count < 1:
         raise ShapeProblem(f"the weights do not hold whole kernels of shape {shapes.text(kernel)}")
     return count
 
@@ -266,7 +268,7 @@ def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
 
 
 def spans_channels(geometry: Geometry) -> bool:
-    """Whether a window has all elements of the first axis."""
+    """Return whether a window has all elements of the first axis."""
     return geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and len(geometry.inputs) > 1
 
 
@@ -299,8 +301,8 @@ def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Arr
         dimension_numbers=dimensions,
         precision=jax.lax.Precision.HIGHEST,
     )
-    own = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
-    weights = kernel.reshape(plan.maps, *own, -1)
+    kernel_counts = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
+    weights = kernel.reshape(plan.maps, *kernel_counts, -1)
     weights = jnp.broadcast_to(weights, (plan.maps, *geometry.outputs, weights.shape[-1]))
     positions = spatial.lower()
     return jnp.einsum(f"nk{positions},m{positions}k->nm{positions}", patches, weights, precision="highest")

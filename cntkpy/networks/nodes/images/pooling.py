@@ -56,7 +56,10 @@ def _plain_windows(geometry: Geometry) -> bool:
 def _cells(x: Array, geometry: Geometry) -> list[Array]:
     """For plain windows: one array (N, *outputs) per cell of the window, last axis fastest."""
     offsets = itertools.product(*(range(k) for k in geometry.kernel))
-    return [x[(slice(None), *(slice(o, None, k) for o, k in zip(at, geometry.kernel, strict=True)))] for at in offsets]
+    return [
+        x[(slice(None), *(slice(o, None, k) for o, k in zip(offset, geometry.kernel, strict=True)))]
+        for offset in offsets
+    ]
 
 
 def _max_plain(geometry: Geometry) -> Any:
@@ -94,10 +97,10 @@ def _max_plain(geometry: Geometry) -> Any:
 def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
     """Without the elements that no window reaches, so that no padding is negative."""
     kept = [
-        slice(max(-before, 0), n + min(after, 0))
-        for n, (before, after) in zip(geometry.inputs, geometry.padding, strict=True)
+        slice(max(-leading, 0), n + min(after, 0))
+        for n, (leading, after) in zip(geometry.inputs, geometry.padding, strict=True)
     ]
-    padding = tuple((max(before, 0), max(after, 0)) for before, after in geometry.padding)
+    padding = tuple((max(leading, 0), max(after, 0)) for leading, after in geometry.padding)
     sizes = tuple(part.stop - part.start for part in kept)
     return x[(slice(None), *kept)], replace(geometry, inputs=sizes, padding=padding)
 
@@ -136,10 +139,10 @@ def _average_windows(x: Array, geometry: Geometry, with_padding: bool = False) -
 def _valid_cells(geometry: Geometry) -> np.ndarray:
     """Number of cells of each window that lie inside the array."""
     count: Any = np.ones(())
-    for n, k, s, (before, _), windows_ in zip(
+    for n, k, s, (leading, _), windows_ in zip(
         geometry.inputs, geometry.kernel, geometry.stride, geometry.padding, geometry.outputs, strict=True
     ):
-        first = np.arange(windows_) * s - before
+        first = np.arange(windows_) * s - leading
         inside = np.minimum(first + k, n) - np.maximum(first, 0)
         count = np.multiply.outer(count, inside)
     return count
@@ -282,9 +285,9 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
+def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
     return NodeKind(
-        name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, prepare=_prepare, **more
+        name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, prepare=_prepare, **fields
     )
 
 

@@ -32,8 +32,8 @@ def _shape(node: Node) -> Shape | None:
     if len(image) != 3:
         raise ShapeProblem("the image must have three axes: width, height and channels")
     if regions[0] != 4 or len(regions) > 2:
-        what = "x1, y1, x2 and y2, in pixels" if _scale(node) else "x, y, width and height, relative to the image"
-        raise ShapeProblem(f"each region has four numbers: {what}")
+        fields = "x1, y1, x2 and y2, in pixels" if _scale(node) else "x, y, width and height, relative to the image"
+        raise ShapeProblem(f"each region has four numbers: {fields}")
     return (*grid, image[2], regions[1] if len(regions) == 2 else 1)
 
 
@@ -78,8 +78,8 @@ def _pool(call: Any, image: Array, regions: Array) -> Array:
     columns = _cells(node, regions, 0, image.shape[-1])
     rows = _cells(node, regions, 1, image.shape[-2])
     average = str(node.options.get("kind", "max")).lower() == "average"
-    found = (_mean if average else _largest)(image, columns, rows)
-    return found if node.has_layout else found[0, 0]
+    pooled = (_mean if average else _largest)(image, columns, rows)
+    return pooled if node.has_layout else pooled[0, 0]
 
 
 def _largest(image: Array, columns: Array, rows: Array) -> Array:
@@ -87,8 +87,8 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
 
     def primal(image: Array, columns: Array, rows: Array) -> Array:
         wide = _each(columns, image[:, :, None], _maximum)  # (T, S, R, C, w, H)
-        found = _each(rows, wide, _maximum)  # (T, S, R, C, h, w)
-        return jnp.where(jnp.isneginf(found), jnp.zeros_like(found), found)
+        largest = _each(rows, wide, _maximum)  # (T, S, R, C, h, w)
+        return jnp.where(jnp.isneginf(largest), jnp.zeros_like(largest), largest)
 
     def forward(image: Array, columns: Array, rows: Array) -> Any:
         filled = jnp.any(rows, axis=-1)[:, :, :, None, :, None] & jnp.any(columns, axis=-1)[:, :, :, None, None, :]
@@ -97,14 +97,14 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
     def backward(residuals: Any, g: Array) -> Any:
         place, filled = residuals
         samples, size = math.prod(image.shape[:3]), math.prod(image.shape[3:])
-        at, slopes = (
+        index, slopes = (
             jnp.moveaxis(part, 2, 3).reshape(samples, -1) for part in (place, jnp.where(filled, g, jnp.zeros_like(g)))
         )
 
-        def added(where: Array, what: Array) -> Array:
-            return jnp.zeros(size, g.dtype).at[where].add(what)
+        def added(where: Array, slope: Array) -> Array:
+            return jnp.zeros(size, g.dtype).at[where].add(slope)
 
-        total = jax.vmap(added)(at, slopes)
+        total = jax.vmap(added)(index, slopes)
         return total.reshape(image.shape), None, None
 
     return custom_gradient(primal, forward, backward)(image, columns, rows)
@@ -121,12 +121,12 @@ def _place(seen: Array) -> Array:
 def _each(cells: Array, values: Array, reduced: Any) -> Array:
     """For each of the cells the values of its elements along the last axis, -infinity for others, reduced."""
     lowest = jnp.asarray(-jnp.inf, values.dtype)
-    found = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]
-    return jnp.stack(found, axis=-2)
+    rows = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]
+    return jnp.stack(rows, axis=-2)
 
 
 def _places(image: Array, columns: Array, rows: Array) -> Array:
-    """Where the largest elements of cells are in a picture, of which rows lie one after another."""
+    """Return the places of the largest elements of cells in a picture, of which rows lie one after another."""
     image, width = image[:, :, None], image.shape[-1]
     wide = _each(columns, image, _maximum)
     column = _each(columns, image, _place)  # (T, S, R, C, w, H)

@@ -43,7 +43,7 @@ _IMAGE = (
 
 
 def is_chw(layout: Any) -> bool:
-    """Whether an `imageLayout` value means `[W x H x C]`."""
+    """Return whether an `imageLayout` value means `[W x H x C]`."""
     return str(layout).lower() in ("chw", "cudnn")
 
 

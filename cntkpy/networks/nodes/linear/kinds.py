@@ -42,26 +42,26 @@ def _times_shape(node: Node) -> Shape | None:
         if reduced > len(right):
             raise ShapeProblem("the left operand has more axes to contract than the right operand has")
         rules.infer(a, (*a.shape[:rank], *right[:reduced]))
-    own = a.shape
-    if rank == 1 and len(own) == 2 and own[1] != right[0] and a.is_parameter:
+    dims = a.shape
+    if rank == 1 and len(dims) == 2 and dims[1] != right[0] and a.is_parameter:
         for count in range(2, len(right) + 1):
-            if shapes.size(right[:count]) == own[1]:
-                a.reshape((own[0], *right[:count]))
+            if shapes.size(right[:count]) == dims[1]:
+                a.reshape((dims[0], *right[:count]))
                 break
-    own = a.shape
-    assert own is not None
-    reduced = len(own) - rank
-    found = (*own[:rank], *right[reduced:]) or (1,)
-    if own[rank:] != shapes.padded(right, reduced)[:reduced]:
+    dims = a.shape
+    assert dims is not None
+    reduced = len(dims) - rank
+    result = (*dims[:rank], *right[reduced:]) or (1,)
+    if dims[rank:] != shapes.padded(right, reduced)[:reduced]:
         raise ShapeProblem(
             "inner dimensions do not match: the columns of the left operand must be the rows of the right one",
-            provisional=found,
+            provisional=result,
         )
-    return found
+    return result
 
 
 def _output_rank(node: Node) -> int:
-    """How many axes of the left operand are those of the result."""
+    """Return the number of axes of the left operand that are those of the result."""
     rank = int(node.options.get("outputRank", 1))
     if rank < 0:
         raise ShapeProblem("outputRank must not be negative")
@@ -112,8 +112,8 @@ def _times(call: Any, a: Array, x: Any) -> Array:
         right = x.reshape(*(x.shape[:2] if x_node.has_layout else (1, 1)), -1, inner)
         if len(left) < len(right):  # one matrix for all steps
             return _by_one_step(right, left[0]).reshape(*right.shape[:2], *reversed(call.node.shape))
-        found = jnp.matmul(right, left, precision="highest")
-        return found.reshape(*lead, *reversed(call.node.shape))
+        products = jnp.matmul(right, left, precision="highest")
+        return products.reshape(*lead, *reversed(call.node.shape))
     lead = x.shape[:2] if x_node.has_layout else ()
     return dot(x.reshape(-1, inner), a.reshape(inner, out)).reshape(*lead, *reversed(call.node.shape))
 
@@ -142,12 +142,12 @@ def _transpose_times_shape(node: Node) -> Shape | None:
             raise ShapeProblem("the number of columns of the left operand of TransposeTimes cannot be inferred")
         rules.infer(a, (x.shape[0], *a.shape[1:]))
     rows, columns = shapes.matrix(a.shape)
-    found = (columns, *x.shape[1:])
+    result = (columns, *x.shape[1:])
     if rows != x.shape[0]:
         raise ShapeProblem(
-            "inner dimensions do not match: both operands of TransposeTimes must have as many rows", provisional=found
+            "inner dimensions do not match: both operands of TransposeTimes must have as many rows", provisional=result
         )
-    return found
+    return result
 
 
 def _transpose_times(call: Any, a: Array, x: Array) -> Array:
@@ -159,8 +159,8 @@ def _transpose_times(call: Any, a: Array, x: Array) -> Array:
         left = a.reshape(*lead, out, inner)
         if len(left) < len(right):  # one matrix for all steps
             return _by_one_step(right, left[0], -1).reshape(*right.shape[:2], *reversed(call.node.shape))
-        found = jnp.einsum("...ri,...oi->...ro", right, left, precision="highest")
-        return found.reshape(*lead, *reversed(call.node.shape))
+        products = jnp.einsum("...ri,...oi->...ro", right, left, precision="highest")
+        return products.reshape(*lead, *reversed(call.node.shape))
     lead = x.shape[:2] if x_node.has_layout else ()
     return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))
 
@@ -244,7 +244,7 @@ def _cos_distance(call: Any, x: Array, y: Array) -> Array:
     return _cosine(call.flat(x, 0), call.flat(y, 1))
 
 
-def _number(node: Node, what: str) -> int:
+def _number(node: Node, subject: str) -> int:
     number = None
     if node.is_parameter and node.shape is not None and math.prod(node.shape) == 1:
         if node.value is not None:
@@ -252,9 +252,9 @@ def _number(node: Node, what: str) -> int:
         elif node.init is not None:
             number = node.init.same()  # shapes are inferred before there are values
     if number is None:
-        raise ShapeProblem(f"{what} must be a constant number")
+        raise ShapeProblem(f"{subject} must be a constant number")
     if not 0 <= number < 1 << 31:
-        raise ShapeProblem(f"{what} must not be {number:g}")
+        raise ShapeProblem(f"{subject} must not be {number:g}")
     return int(number)
 
 
@@ -337,9 +337,9 @@ def _lookup(call: Any, table: Array, x: Any) -> Array:
 
 
 def _kind(
-    name: str, names: tuple[str, ...], meaning: str, formula: str, shape: Any, forward: Any, **more: Any
+    name: str, names: tuple[str, ...], meaning: str, formula: str, shape: Any, forward: Any, **fields: Any
 ) -> NodeKind:
-    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **more)
+    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 
 def _single(node: Node) -> Shape:

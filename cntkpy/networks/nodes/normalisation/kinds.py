@@ -31,22 +31,22 @@ def _normalisation_shape(node: Node) -> Shape | None:
     """The shape of x; the other operands have the same, or broadcast to it."""
     x = node.input(0).shape
     for index in (1, 2):
-        other = node.input(index).shape
-        if x is None or other is None:
+        present = node.input(index).shape
+        if x is None or present is None:
             continue
-        fits = all(o in (1, d) for o, d in zip(other, shapes.padded(x, len(other)), strict=False))
-        if not fits and shapes.size(other) != shapes.size(x):
+        fits = all(o in (1, d) for o, d in zip(present, shapes.padded(x, len(present)), strict=False))
+        if not fits and shapes.size(present) != shapes.size(x):
             raise ShapeProblem("mean and inverse deviation must have the shape of the data")
     return x
 
 
 def _like(call: Any, statistic: Array, index: int) -> Array:
     """Mean or deviation in the sample shape of the data (also for `[M x 1]` with data `[1 x 1 x M]`)."""
-    shape, own = call.node.shape, call.node.input(index).shape
-    if shapes.size(own) == shapes.size(shape) and not call.node.input(index).has_layout:
+    shape, operand_shape = call.node.shape, call.node.input(index).shape
+    if shapes.size(operand_shape) == shapes.size(shape) and not call.node.input(index).has_layout:
         return statistic.reshape(tuple(reversed(shape)))
     lead = 2 if call.node.input(index).has_layout else 0
-    missing = len(shape) - len(own)
+    missing = len(shape) - len(operand_shape)
     return statistic.reshape(*statistic.shape[:lead], *(1,) * missing, *statistic.shape[lead:])
 
 
@@ -77,11 +77,11 @@ def _batch_shape(node: Node) -> Shape | None:
         raise ShapeProblem("spatial batch normalisation needs an axis of channels, a number has none")
     count = x[-1] if node.options["spatial"] else shapes.size(x)
     for index in range(1, 5):
-        other = node.input(index)
-        if other.shape is None:
+        parameter = node.input(index)
+        if parameter.shape is None:
             continue
-        rules.infer(other, (count, *(1,) * (len(other.shape) - 1)))
-        if 0 not in other.shape and shapes.size(other.shape) != count:
+        rules.infer(parameter, (count, *(1,) * (len(parameter.shape) - 1)))
+        if 0 not in parameter.shape and shapes.size(parameter.shape) != count:
             raise ShapeProblem(f"scale, bias and running statistics must have {count} elements")
     return x
 
@@ -125,9 +125,9 @@ def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Arr
     last = is_image(x) and options["spatial"]
     stored = as_given(x) if last else plain(x)
     lead = context.T * context.S if options["spatial"] else -1
-    rest = -1 if options["spatial"] else 1
-    cells = stored.reshape(lead, *((rest, count) if last else (count, rest)))
-    others = (0, 1) if last else (0, 2)
+    pixels = -1 if options["spatial"] else 1
+    cells = stored.reshape(lead, *((pixels, count) if last else (count, pixels)))
+    reduced = (0, 1) if last else (0, 2)
 
     def spread(statistic: Array) -> Array:
         return statistic if last else statistic[:, None]
@@ -136,20 +136,20 @@ def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Arr
     if context.training:
         mask = None if context.mask is None else context.mask.reshape(-1, 1, 1)
         samples = context.samples()
-        number = jnp.asarray(samples * cells.shape[others[1]], cells.dtype)
+        number = jnp.asarray(samples * cells.shape[reduced[1]], cells.dtype)
         safe = jnp.maximum(number, 1)
 
         def average(values: Array) -> Array:
-            return jnp.sum(values if mask is None else jnp.where(mask, values, 0), axis=others) / safe
+            return jnp.sum(values if mask is None else jnp.where(mask, values, 0), axis=reduced) / safe
 
         batch_mean = average(cells)
         centred = cells - spread(batch_mean)
         batch_variance = average(centred * centred)
         seen = context.state.get(node.name + "/samples", jnp.zeros((), jnp.float64))
-        own = float(options["normalizationTimeConstant"]), float(options["blendTimeConstant"])
-        given = context.settings.bn_time_constant, context.settings.bn_blend_time_constant
+        declared = float(options["normalizationTimeConstant"]), float(options["blendTimeConstant"])
+        settings = context.settings.bn_time_constant, context.settings.bn_blend_time_constant
         constant, blend_constant = (
-            jnp.asarray(o if g is None else g, jnp.float64) for o, g in zip(own, given, strict=True)
+            jnp.asarray(o if g is None else g, jnp.float64) for o, g in zip(declared, settings, strict=True)
         )
         samples64 = jnp.asarray(samples, jnp.float64)
         a = _momentum(constant, samples64, seen).astype(cells.dtype)

@@ -34,11 +34,11 @@ Array = Any
 
 DRAWN = "/drawn"
 SIMULATIONS = 10
-"""How often a sampling without replacement is tried to find out how many draws it takes."""
+"""Number of samplings without replacement that are tried to find out how many draws it takes."""
 
 
 def _classes(node: Node) -> int | None:
-    """How many classes have a weight."""
+    """Return the number of classes with a weight."""
     weights = node.input(0)
     rules.constants(weights)
     count = int(node.options["numSamples"])
@@ -103,7 +103,7 @@ def _sample(call: Any, weights: Array) -> Array:
 
 
 def _frequency(call: Any, weights: Array) -> Array:
-    """How often each class is expected in a sample; in memory `(1, n)`."""
+    """Return the expected number of each class in a sample; in memory `(1, n)`."""
     logarithms, count = _logarithms(weights), int(call.options["numSamples"])
     chances = jnp.exp(logarithms)
     if call.options["sampleWithReplacement"]:
@@ -111,9 +111,9 @@ def _frequency(call: Any, weights: Array) -> Array:
 
     def draws(key: Array) -> Array:
         """The expected number of draws until so many different classes are found, given their order."""
-        found = jnp.cumsum(chances[_order(key, logarithms, count)])
-        missed = 1 - jnp.concatenate([jnp.zeros(1, found.dtype), found[:-1]])
-        return jnp.sum(1 / jnp.maximum(missed, jnp.finfo(found.dtype).eps))
+        cumulated = jnp.cumsum(chances[_order(key, logarithms, count)])
+        missed = 1 - jnp.concatenate([jnp.zeros(1, cumulated.dtype), cumulated[:-1]])
+        return jnp.sum(1 / jnp.maximum(missed, jnp.finfo(cumulated.dtype).eps))
 
     mean = jnp.mean(jax.vmap(draws)(jax.random.split(_key(call), SIMULATIONS)))
     return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]

@@ -57,9 +57,9 @@ def _sequence(call: Call, x: Array, lengths: Array | None = None) -> Array:
     if lengths is None:
         count = jnp.where(here, steps, 0).astype(jnp.int32)
     else:
-        given = lengths.reshape(-1)
-        call.problem(here & ~((given >= 1) & (given <= steps) & (given == jnp.floor(given))))
-        count = jnp.where(here, jnp.clip(given, 0, steps), 0).astype(jnp.int32)
+        counts = lengths.reshape(-1)
+        call.problem(here & ~((counts >= 1) & (counts <= steps) & (counts == jnp.floor(counts))))
+        count = jnp.where(here, jnp.clip(counts, 0, steps), 0).astype(jnp.int32)
     step = jnp.arange(steps, dtype=jnp.int32)[:, None]
     inside = step < count
     grid = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))

@@ -103,10 +103,10 @@ def _new_shape(node: Node) -> Shape | None:
 
 
 def _reshape(call: Any, x: Any) -> Any:
-    before, behind = call.node.input(0).shape, call.node.shape
-    if is_image(x) and behind == (*before, 1):
+    operand_shape, behind = call.node.input(0).shape, call.node.shape
+    if is_image(x) and behind == (*operand_shape, 1):
         return OneChannel(x.array)
-    if isinstance(x, OneChannel) and before == (*behind, 1):
+    if isinstance(x, OneChannel) and operand_shape == (*behind, 1):
         return ChannelsLast(x.array)
     x = plain(x)
     lead = x.shape[:2] if call.node.has_layout else ()
@@ -185,7 +185,7 @@ def _along_last(how: str, rows: Array) -> Array:
 
 
 _NEUTRAL = {"Sum": 0.0, "Mean": 0.0, "Prod": 1.0, "LogSum": -math.inf, "Min": math.inf, "Max": -math.inf}
-"""What a reduction does not notice."""
+"""Neutral element of a reduction."""
 
 
 def _over_minibatch_shape(node: Node) -> Shape | None:
@@ -222,16 +222,16 @@ def _top(call: Any, x: Array) -> Array:
     axis = int(call.options["axis"])
     rows = jnp.moveaxis(x, -axis, -1)
     values, numbers = jax.lax.top_k(rows, int(call.options["k"]))
-    found = jax.lax.stop_gradient(numbers.astype(x.dtype)) if call.options["numbers"] else values
-    return jnp.moveaxis(found, -1, -axis)
+    result = jax.lax.stop_gradient(numbers.astype(x.dtype)) if call.options["numbers"] else values
+    return jnp.moveaxis(result, -1, -axis)
 
 
 def _pass(call: Any, x: Array) -> Array:
     return x
 
 
-def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
-    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **more)
+def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
+    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 
 KINDS = [

@@ -49,9 +49,9 @@ def _row_slice(call: Any, x: Array) -> Array:
 
 def _row_stack_shape(node: Node) -> Shape | None:
     """The rows of all inputs; the other axes are broadcast."""
-    found = [i.shape for i in node.connected]
-    known = [s for s in found if s is not None and 0 not in s]
-    if len(known) < len(found):
+    operand_shapes = [i.shape for i in node.connected]
+    known = [s for s in operand_shapes if s is not None and 0 not in s]
+    if len(known) < len(operand_shapes):
         return None
     rank = max(len(s) for s in known)
     known = [shapes.padded(s, rank) for s in known]
@@ -93,12 +93,12 @@ def _reshape_shape(node: Node) -> Shape | None:
             hint=f"numRows must be the number of rows of the operand, {shapes.size(x)}",
         )
     dims = [int(options[key]) for key in ("imageWidth", "imageHeight", "imageChannels")]
-    given = [d for d in dims if d > 0]
-    if not given:
+    known = [d for d in dims if d > 0]
+    if not known:
         return (1, rows, 1)
-    if len(given) < 2:
+    if len(known) < 2:
         raise ShapeProblem("give at least two of imageWidth, imageHeight and imageChannels, or none")
-    dims = [d if d > 0 else rows // shapes.size(given) for d in dims]
+    dims = [d if d > 0 else rows // shapes.size(known) for d in dims]
     if shapes.size(dims) != rows:
         raise ShapeProblem(f"an image of {shapes.text(dims)} does not have {rows} elements")
     return image_shape(dims[0], dims[1], dims[2], options["imageLayout"])
@@ -110,9 +110,9 @@ def _reshape(call: Any, x: Array) -> Array:
 
 
 def _kind(
-    name: str, signature: Signature, meaning: str, formula: str, shape: Any, forward: Any, **more: Any
+    name: str, signature: Signature, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any
 ) -> NodeKind:
-    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **more)
+    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 
 KINDS = [

@@ -168,9 +168,9 @@ class MapFile:
         tabs = np.flatnonzero(buffer == _TAB)
         ends[keyed] = tabs[np.searchsorted(tabs, starts[keyed])]
         if corpus.numeric:
-            values, good, _ = _numbers(buffer, starts[keyed], ends[keyed])
+            values, good, stops = _numbers(buffer, starts[keyed], ends[keyed])
             if good.all():
-                names = self._padded(buffer, starts[keyed], ends[keyed])
+                names = self._padded(buffer, starts[keyed], stops, ends[keyed])
                 if (same := same_number(names, values)) is None or not primary:
                     check_distinct(names, values)
                     keys = np.arange(len(starts), dtype=np.uint64)
@@ -198,9 +198,10 @@ class MapFile:
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return corpus.numbers([self._text(a, b) if a < b else str(i) for i, (a, b) in enumerate(pairs)])
 
-    def _padded(self, buffer: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Counter[str]:
-        """Return the keys that begin with a zero and another digit, with their counts."""
-        some = np.flatnonzero((buffer[starts] == ord("0")) & (ends - starts > 1))
+    def _padded(self, buffer: np.ndarray, starts: np.ndarray, stops: np.ndarray, ends: np.ndarray) -> Counter[str]:
+        """Return the keys that are written otherwise than their number is, with their counts; stops: of the digits."""
+        first = buffer[starts]
+        some = np.flatnonzero(((first == _ZERO) & (ends - starts > 1)) | (first == _BLANK) | (stops != ends))
         pairs = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
         return padded_keys(self._text(a, b) for a, b in pairs)
 

@@ -73,15 +73,15 @@ MAX_GROUP_DENSE_BYTES, MAX_GROUP_SAMPLES = 1 << 21, 1 << 16
 class Run(NamedTuple):
     """Positions of reading before and after each of several minibatches. after: lines (counted, group, step)."""
 
-    before: Position
+    start: Position
     after: Sequence[tuple[int, int, int]] = ()
 
     def position(self, number: int) -> Position:
         """After so many of them."""
         if number == 0:
-            return self.before
+            return self.start
         counted, group, step = self.after[number - 1]
-        return replace(self.before, counted=counted, group=group, step=step, calls=self.before.calls + number)
+        return replace(self.start, counted=counted, group=group, step=step, calls=self.start.calls + number)
 
 
 _Made = tuple[Minibatch | None, Run, int]
@@ -130,7 +130,7 @@ class SentenceFormat(ABC):
         """Number of the group of every sentence, by their lengths in order; groups are given out by these numbers."""
 
     @abstractmethod
-    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
+    def plan(self, block: Block, groups: Groups, position: Position, most: int, cells: int) -> np.ndarray:
         """The table of the next pieces, see `lay_kernels.plan_pieces`."""
 
     @abstractmethod

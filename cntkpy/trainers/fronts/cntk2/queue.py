@@ -41,13 +41,13 @@ class ObjectiveStep:
         self._make = make
         self._step: CompiledStep | None = None
         self._changing = 0
-        """How many constants were known to change when the step was compiled."""
+        """Number of constants that were known to change when the step was compiled."""
         self._batchers: dict[bool, Batcher] = {}
         """By whether they take a minibatch alone."""
 
     @property
     def started(self) -> bool:
-        """Whether the compiled step was made."""
+        """Return whether the compiled step was made."""
         return self._step is not None
 
     @property
@@ -110,7 +110,7 @@ class StepQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether as much is collected as one call takes."""
+        """Return whether as much is collected as one call takes."""
         return len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES
 
     def add(self, minibatch: Minibatch, settings: EpochSettings, callbacks: Sequence[Callback] = ()) -> None:

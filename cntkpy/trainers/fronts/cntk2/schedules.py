@@ -65,6 +65,6 @@ def minibatch_size(values: Values, epoch_size: int | None = None) -> Schedule:
     return Schedule(values, None, epoch_size)
 
 
-def as_schedule(given: Any) -> Schedule:
+def as_schedule(value: Any) -> Schedule:
     """A schedule as it is; a number as a constant one, for minibatches of any size."""
-    return given if isinstance(given, Schedule) else Schedule(given)
+    return value if isinstance(value, Schedule) else Schedule(value)

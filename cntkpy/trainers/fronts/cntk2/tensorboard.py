@@ -99,12 +99,12 @@ class TensorBoardProgressWriter(ProgressWriter):
             self._file.close()
 
 
-def _number(what: str, given: Any) -> float:
+def _number(name: str, value: Any) -> float:
     """A number of an array of one element, whatever its axes."""
-    read: Any = getattr(given, "asarray", None)  # of a `Value`
-    array = np.asarray(given if read is None else read())
+    read: Any = getattr(value, "asarray", None)  # of a `Value`
+    array = np.asarray(value if read is None else read())
     if array.size != 1 or array.dtype.kind not in "fiub":
-        message = f"{what}: {shorten(repr(given))} is not one number"
+        message = f"{name}: {shorten(repr(value))} is not one number"
         raise ArgumentError(message, "C.reduce_mean(p).eval() gives one of an array")
     return float(array.reshape(())[()])
 

@@ -72,10 +72,10 @@ class MetricTests:
             writer.after_test_minibatch(self._totals)
         return totals
 
-    def print_times(self, what: str, objective: Objective) -> None:
+    def print_times(self, title: str, objective: Objective) -> None:
         """Print how long each node takes for the last minibatch."""
         objective.model.load()
-        self._last.print_times(what, objective.model.network, objective.nodes, False)
+        self._last.print_times(title, objective.model.network, objective.nodes, False)
 
     def summarize(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -99,7 +99,7 @@ class MetricTests:
 
 
 class Tested:
-    """What trainers and testers have in common: criteria that are evaluated on data.
+    """Criteria that are evaluated on data: the common part of trainers and testers.
 
     Args:
         objectives: of the criteria.
@@ -142,9 +142,9 @@ class Tested:
         self._tests.summarize()
 
 
-def writers_of(given: Any) -> list[ProgressWriter]:
+def writers_of(writers: Any) -> list[ProgressWriter]:
     """Return the progress writers of what a program gives."""
-    return [writer for writer in as_list(given) if writer is not None]
+    return [writer for writer in as_list(writers) if writer is not None]
 
 
 class Tester(Tested):

@@ -72,7 +72,7 @@ def _failed(kind: type[BaseException], error: BaseException, trace: TracebackTyp
 
 
 class Communicator:
-    """What workers say to each other."""
+    """Communication among workers."""
 
     @staticmethod
     def rank() -> int:
@@ -86,12 +86,12 @@ class Communicator:
 
     @staticmethod
     def num_workers() -> int:
-        """How many there are."""
+        """Return the number of workers."""
         return _processes.connect().size
 
     @staticmethod
     def is_main() -> bool:
-        """Whether this worker writes files."""
+        """Return whether this worker writes files."""
         return _processes.connect().main
 
     @staticmethod
@@ -141,12 +141,12 @@ class Workers:
 
     @classmethod
     def of(cls, learners: Sequence[Learner]) -> Workers:
-        """Those that the learners ask for."""
-        return cls(next((one for one in learners if isinstance(one, DistributedLearner)), None))
+        """Return the workers that the learners ask for."""
+        return cls(next((learner for learner in learners if isinstance(learner, DistributedLearner)), None))
 
     @property
     def size(self) -> int:
-        """How many processes there are."""
+        """Return the number of processes."""
         return self._connection.size
 
     @property
@@ -156,7 +156,7 @@ class Workers:
 
     @property
     def main(self) -> bool:
-        """Whether it writes files."""
+        """Return whether it writes files."""
         return self._connection.main
 
     def share(self, samples: int) -> tuple[int, int]:
@@ -187,7 +187,7 @@ class Workers:
         return self._shared
 
     def any(self, wish: bool) -> bool:
-        """Whether any worker has the wish."""
+        """Return whether any worker has the wish."""
         return any(self._connection.exchange(bool(wish)))
 
     def exchange(self, value: Any) -> list[Any]:

@@ -82,7 +82,7 @@ class RatePolicy:
         return state.adapted_size
 
     def is_due(self, epoch: int) -> bool:
-        """Whether the rate is adjusted after an epoch."""
+        """Return whether the rate is adjusted after an epoch."""
         return self.schedules.adjusts_after_epoch and self.state.control.due(epoch)
 
     def value(self, trained: list[text.Total], validated: list[text.Total] | None) -> float:
@@ -102,8 +102,8 @@ class RatePolicy:
         """Set the rate of the next epoch; whether training ends instead."""
         state = self.state
         assert state.rate is not None
-        before = state.rate
-        state.rate, ends = state.control.decide(before)
-        if not ends and state.rate != before:
-            log.info("learnRatePerSample %s to %.8g", "reduced" if state.rate < before else "increased", state.rate)
+        earlier = state.rate
+        state.rate, ends = state.control.decide(earlier)
+        if not ends and state.rate != earlier:
+            log.info("learnRatePerSample %s to %.8g", "reduced" if state.rate < earlier else "increased", state.rate)
         return ends

@@ -1,4 +1,4 @@
-"""What changes in a training from epoch to epoch; a checkpoint holds all of it."""
+"""The state of a training that changes from epoch to epoch; a checkpoint holds all of it."""
 
 from __future__ import annotations
 

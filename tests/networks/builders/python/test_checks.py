@@ -46,7 +46,6 @@ LAYERS = {
     "a step takes 2 states and the input, not 1 arguments": lambda: layers.LSTM(3)(steps),
     "GRU has no cell of another shape than its state": lambda: layers.GRU(3, cell_shape=4),
     "For goes over a range, not 3": lambda: layers.For(3, lambda: layers.Dense(3)),
-    "layers have no default 'activaton'": lambda: layers.default_options(activaton=None).__enter__(),
     "Dense has no default 'foo'": lambda: layers.default_options_for(layers.Dense, foo=1).__enter__(),
     "T is a whole number, not 1.5": lambda: layers.Delay(1.5),
     "a step of a recurrence gives functions, not None": lambda: layers.Recurrence(lambda h, x: None)(steps),

@@ -1,4 +1,4 @@
-"""How values print: `Print` and `Format`."""
+"""Printed forms of values: `Print` and `Format`."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -66,11 +67,17 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def default_options(**kwargs: Any) -> Generator[None]:
-    """Other defaults for the layers and leaves made inside of a `with` statement: init, activation, dtype, pad, ..."""
+    """Set defaults of the layers and leaves made inside of a `with` statement: init, activation, dtype, pad, ...
+
+    Other names are those of a program's own layers, which call `get_default_override`.
+
+    Warns:
+        UserWarning: a name is nearly that of a default of layers, so that it is probably misspelt.
+    """
     for name, value in kwargs.items():
-        if name not in OPTIONS:
-            hint = suggestion(name, OPTIONS) or f"there are: {', '.join(OPTIONS)}"
-            raise UserError("UnknownArgument", f"layers have no default '{name}'", hint=hint)
+        if name not in OPTIONS and (hint := suggestion(name, OPTIONS)):
+            message = f"layers have no default '{name}' ({hint}); only layers of the program use it"
+            warnings.warn(message, UserWarning, stacklevel=3)
         _check(name, value)
     yield from _with(kwargs)
 

@@ -31,7 +31,7 @@ from cntkpy.networks.graph.axes import ONE, is_kept
 Sizes = Mapping[NodeValue, Shape]
 """By free node the shape of an input, or the sizes (one) of the axes that it makes."""
 
-TRIED = (16, 64, 7, 1, 224)
+TRIED = (16, 64, 7, 1, 224, 60, 360)
 """Sizes that are tried where shapes of parameters are wanted before there are data."""
 
 _KEPT = "kept"

@@ -511,9 +511,16 @@ class Function(Variable, Evaluated):
 
         Returns:
             The function.
+
+        Raises:
+            UserError: something that is not a placeholder would be replaced.
         """
         order = self._all()
         new = _replaced(substitutions, order)
+        for key in substitutions:
+            if not key.is_placeholder:
+                message = f"{key!r} is not a placeholder"
+                raise UserError("WrongArguments", message, hint="clone('share', {function: other}) replaces any part")
         for node in order:
             if calls.inputs_of(node):
                 node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
@@ -540,7 +547,8 @@ class Function(Variable, Evaluated):
         copies = _replaced(substitutions or {}, self._all())
         if how != "share" and not self.placeholders:
             _ = self.parameters  # random ones have their values from now on, so that both start alike
-        return Function(copied_roots(self.roots, self._all(), how, copies))
+        copied = Function(copied_roots(self.roots, self._all(), how, copies))
+        return checked(copied) if len(copied.roots) == 1 else copied
 
     def find_by_name(self, name: str, depth: int = 0) -> Function | None:
         """The function of that name among all that this one depends on; None if there is none."""

@@ -157,7 +157,7 @@ def adopting_constant(value: Any) -> NodeValue:
 def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
     """An input; see `variables.input_variable`."""
     check_name(name)
-    size = _input_dims(shape, sparse)
+    size = _input_dims(shape)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
     node = NodeValue(operation, calls.origin(name or "Input"), {"dynamicAxis": ""}, shape=size, name=name)
     cell_of(node).dtype = chosen_dtype("input_variable", dtype) or SINGLE
@@ -208,15 +208,13 @@ def _is_free(size: Any) -> bool:
     return is_whole(size) and size in (FREE, UNKNOWN)
 
 
-def _input_dims(shape: Shape, sparse: bool) -> tuple[int, ...]:
+def _input_dims(shape: Shape) -> tuple[int, ...]:
     """A node's shape of that of an input; 0 stands for what each minibatch says."""
     sizes = dims(shape, _is_free)
     free = sum(map(_is_free, shape)) if isinstance(shape, list | tuple | np.ndarray) else _is_free(shape)
     if sizes.count(0) > free:
         message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
         raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
-    if sparse and free:
-        raise UserError("NotSupported", "an input of sparse data has no free dimension", hint="give its size")
     return sizes
 
 

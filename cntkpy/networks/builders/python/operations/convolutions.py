@@ -90,6 +90,13 @@ def convolution(
 def _of_known_rank(held: Callable[[], Function], x: Function, how: Sliding, name: str) -> Function:
     """A convolution of samples with channels; the shape of the filters may follow from it, and waits for nothing."""
     kernels = held()
+    channels = kernels.shape[1] if len(kernels.shape) == len(x.shape) + 1 and x.shape else -1
+    if channels > 0 and x.shape[0] % how.groups == 0 and channels != x.shape[0] // how.groups:
+        of_groups = f" in {how.groups} groups" if how.groups > 1 else ""
+        message = (
+            f"{how.call}: filters {kernels.shape} have {channels} channels, samples {x.shape} {x.shape[0]}{of_groups}"
+        )
+        raise UserError("BadShape", message, hint=f"filters ({kernels.shape[0]}, {x.shape[0] // how.groups}, sizes)")
     if len(x.shape) != len(kernels.shape):
         return _slid(kernels, x, kernels.shape, how, name)
     over_all = _slid(kernels, expand_dims(x, 0), (1, 1, *kernels.shape), how, "")  # channels are an axis as the others

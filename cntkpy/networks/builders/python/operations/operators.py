@@ -25,6 +25,7 @@ from cntkpy.networks.builders.python.functions.function import (
     operator,
     to_operand,
 )
+from cntkpy.networks.builders.python.functions.leaves import filled
 from cntkpy.networks.builders.python.functions.nodes import CASTS
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations.elements import over_axes
@@ -85,37 +86,39 @@ def times_transpose(left: Operand, right: Operand, name: str = "") -> Function:
     return checked(operator("TransposeTimes", as_node(right), as_node(left), label=name))
 
 
-def _unary(library: str, meaning: str) -> Any:
+def _unary(public: str, library: str, meaning: str) -> Any:
     def function(x: Operand, name: str = "") -> Function:
         return operator(library, as_node(x), label=name)
 
+    function.__name__ = function.__qualname__ = public
     function.__doc__ = meaning
     return function
 
 
-def _rounding(library: str, meaning: str) -> Any:
+def _rounding(public: str, library: str, meaning: str) -> Any:
     def function(arg: Operand, name: str = "") -> Function:
         return operator(library, as_node(arg), label=name)
 
+    function.__name__ = function.__qualname__ = public
     function.__doc__ = meaning
     return function
 
 
-negate = _unary("Negate", "-x")
-reciprocal = _unary("Reciprocal", "1 / x")
-abs = _unary("Abs", "|x|")
-exp = _unary("Exp", "e^x")
-log = _unary("Log", "The natural logarithm.")
-floor = _rounding("Floor", "The largest whole number that is not larger.")
-ceil = _rounding("Ceil", "The smallest whole number that is not smaller.")
-round = _rounding("Round", "The nearest whole number.")
-sigmoid = _unary("Sigmoid", "1 / (1 + e^-x)")
-tanh = _unary("Tanh", "The hyperbolic tangent.")
-sqrt = _unary("Sqrt", "The square root.")
-cos = _unary("Cosine", "The cosine.")
-sin = _unary("Sin", "The sine.")
-relu = _unary("RectifiedLinear", "max(x, 0)")
-hardmax = _unary("Hardmax", "One-hot vector of the first largest element.")
+negate = _unary("negate", "Negate", "-x")
+reciprocal = _unary("reciprocal", "Reciprocal", "1 / x")
+abs = _unary("abs", "Abs", "|x|")
+exp = _unary("exp", "Exp", "e^x")
+log = _unary("log", "Log", "The natural logarithm.")
+floor = _rounding("floor", "Floor", "The largest whole number that is not larger.")
+ceil = _rounding("ceil", "Ceil", "The smallest whole number that is not smaller.")
+round = _rounding("round", "Round", "The nearest whole number.")
+sigmoid = _unary("sigmoid", "Sigmoid", "1 / (1 + e^-x)")
+tanh = _unary("tanh", "Tanh", "The hyperbolic tangent.")
+sqrt = _unary("sqrt", "Sqrt", "The square root.")
+cos = _unary("cos", "Cosine", "The cosine.")
+sin = _unary("sin", "Sin", "The sine.")
+relu = _unary("relu", "RectifiedLinear", "max(x, 0)")
+hardmax = _unary("hardmax", "Hardmax", "One-hot vector of the first largest element.")
 
 
 def softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
@@ -194,27 +197,38 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     Functions of the same seed have the same masks, others in every minibatch; without a seed the place in the network
     counts. The masks are the same in every run; `Trainer.seed` gives others.
     """
-    if not 0 <= check_number("a dropout rate", dropout_rate) < 1:
-        raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {dropout_rate}")
+    rate = check_rate(dropout_rate)
     result = operator("Dropout", as_node(x), label=name)
-    result.root.options |= {"rate": float(dropout_rate), "seed": seed_option(seed)}
+    result.root.options |= {"rate": rate, "seed": seed_option(seed)}
     return result
 
 
-def _comparison(library: str, sign: str) -> Any:
+def check_rate(rate: Any) -> float:
+    """Return a dropout rate.
+
+    Raises:
+        UserError: it is not a number from 0 to below 1.
+    """
+    if not 0 <= check_number("a dropout rate", rate) < 1:
+        raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {rate}")
+    return float(rate)
+
+
+def _comparison(public: str, library: str, sign: str) -> Any:
     def function(left: Operand, right: Operand, name: str = "") -> Function:
         return checked(operator(library, as_node(left), as_node(right), label=name))
 
+    function.__name__ = function.__qualname__ = public
     function.__doc__ = f"1 where left {sign} right, else 0."
     return function
 
 
-less = _comparison("Less", "<")
-equal = _comparison("Equal", "==")
-greater = _comparison("Greater", ">")
-greater_equal = _comparison("GreaterEqual", ">=")
-not_equal = _comparison("NotEqual", "!=")
-less_equal = _comparison("LessEqual", "<=")
+less = _comparison("less", "Less", "<")
+equal = _comparison("equal", "Equal", "==")
+greater = _comparison("greater", "Greater", ">")
+greater_equal = _comparison("greater_equal", "GreaterEqual", ">=")
+not_equal = _comparison("not_equal", "NotEqual", "!=")
+less_equal = _comparison("less_equal", "LessEqual", "<=")
 
 
 def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operand, name: str = "") -> Function:
@@ -349,11 +363,23 @@ def ndcg_at_1(output: Operand, gain: Operand, group: Operand, name: str = "") ->
 
 
 def _same_elements(call: str, output: Function, target: Function) -> None:
-    """An error here says more than one when the network is made."""
-    if not (target.is_input or target.is_parameter) or not (output.is_input or output.is_parameter):
+    """Check the shapes of the operands of a criterion now; later the error would name a node instead of the call.
+
+    Raises:
+        UserError: the shapes are known and differ in more than axes of 1.
+    """
+    try:
+        shapes = output.shape, target.shape
+    except OpenShape:
         return
-    if output.shape != target.shape:
-        raise UserError("BadShape", f"{call}: the output has the shape {output.shape}, the target {target.shape}")
+    numbers = (output, target)
+    is_number = any(operand.is_leaf and not operand.is_input and math.prod(operand.shape) == 1 for operand in numbers)
+    if is_number or any(size < 0 for shape in shapes for size in shape):
+        return
+    if filled(shapes[0]) != filled(shapes[1]):
+        hint = f"one_hot(target, {math.prod(shapes[0])})" if math.prod(shapes[1]) == 1 else "reshape one of them"
+        message = f"{call}: the output has the shape {shapes[0]}, the target {shapes[1]}"
+        raise UserError("BadShape", message, hint=hint)
 
 
 # --------------------------------------------------------------------------------------------- sequences

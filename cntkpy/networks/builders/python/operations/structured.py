@@ -45,9 +45,10 @@ def as_block(
     made = composite.clone("share", pairs) if pairs else composite
     arguments = tuple(placeholder.root for placeholder in pairs)
     operands = tuple(operand.root for operand in pairs.values())
+    block = Block(block_op_name, operands, arguments)
     for root in made.roots:
         if root not in operands:
-            mark_block(root, Block(block_op_name, operands, arguments))
+            mark_block(root, block)
     if len(made.roots) == 1:
         made.root.name = block_instance_name or made.root.name
     return made

@@ -26,7 +26,7 @@ MISSING = ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "n
 class TextBlock(NamedTuple):
     """Whole rows: the byte that they begin at, how many bytes they are, and the lines of the file before them."""
 
-    at: int
+    begin: int
     size: int
     line: int
 
@@ -102,7 +102,7 @@ class CsvText:
         Raises:
             DataError: the file became shorter.
         """
-        data = self.data.bytes(block.at, block.size)
+        data = self.data.bytes(block.begin, block.size)
         if len(data) != block.size:
             raise self.data.cut_short()
         return data
@@ -185,7 +185,7 @@ class CsvText:
 
     def _not_text(self, error: UnicodeDecodeError, block: TextBlock) -> DataError:
         """The error of bytes that are no text, with their line if they are in the block."""
-        content = self.data.bytes(block.at, block.size)
+        content = self.data.bytes(block.begin, block.size)
         line: int | None = None
         try:
             content.decode()

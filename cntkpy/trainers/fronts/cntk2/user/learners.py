@@ -34,7 +34,7 @@ class UserLearner:
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """What it changes."""
+        """Return the parameters that it changes."""
         return self._learner.parameters
 
     @property
@@ -71,7 +71,7 @@ class UserLearner:
         )
 
     def as_learner(self) -> PythonLearner:
-        """What a trainer knows of it."""
+        """Return the learner in the form that trainers use."""
         return self._learner
 
     def given(self, gradient: Any) -> Any:
@@ -80,7 +80,7 @@ class UserLearner:
 
 
 class PythonLearner(Learner):
-    """What a trainer knows of a `UserLearner`, whose attributes may have any names.
+    """A `UserLearner` as trainers use it; its own attributes may have any names.
 
     Args:
         code: the learner.
@@ -90,14 +90,14 @@ class PythonLearner(Learner):
 
     def __init__(self, code: UserLearner, parameters: Any, lr_schedule: Any) -> None:
         name = type(code).__name__
-        found, rate, none = checked_parameters(name, parameters), as_schedule(lr_schedule), as_schedule(0.0)
-        super().__init__(found, standard.kept_gradient(), rate, none, Regularisation(), name)
+        trained, rate, none = checked_parameters(name, parameters), as_schedule(lr_schedule), as_schedule(0.0)
+        super().__init__(trained, standard.kept_gradient(), rate, none, Regularisation(), name)
         self.code = code
 
     def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """See `UserLearner.update`."""
-        given = {one: self.code.given(gradient) for one, gradient in gradient_values.items()}
-        return self.code.update(given, training_sample_count, is_sweep_end) is not False
+        gradients = {parameter: self.code.given(gradient) for parameter, gradient in gradient_values.items()}
+        return self.code.update(gradients, training_sample_count, is_sweep_end) is not False
 
 
 class UniversalLearner(UserLearner):
@@ -111,7 +111,7 @@ class UniversalLearner(UserLearner):
 
     def __init__(self, update_func: Callable[[Any, Any], Any], parameters: Any) -> None:
         super().__init__(parameters)
-        self._gradients = [constant(0.0, one.shape, one.dtype) for one in self.parameters]
+        self._gradients = [constant(0.0, parameter.shape, parameter.dtype) for parameter in self.parameters]
         made: Any = update_func(list(self.parameters), list(self._gradients))
         if not isinstance(made, Function):
             message = f"the update function of a universal learner gives {shorten(repr(made))}, not a function"
@@ -122,8 +122,8 @@ class UniversalLearner(UserLearner):
 
     def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """See `UserLearner.update`."""
-        for one, gradient in zip(self.parameters, self._gradients, strict=True):
-            gradient.value = gradient_values[one]
+        for parameter, gradient in zip(self.parameters, self._gradients, strict=True):
+            gradient.value = gradient_values[parameter]
         values_of(self._update.outputs, None)(None)
         return True
 
@@ -149,8 +149,8 @@ def update_all(
     """
     answers: list[bool] = []
     for learner in dict.fromkeys(learners.values()):
-        own = {one: gradients[one] for one, its in learners.items() if its is learner}
-        answers.append(learner.update(own, samples, sweep_end))
+        parts = {parameter: gradients[parameter] for parameter, its in learners.items() if its is learner}
+        answers.append(learner.update(parts, samples, sweep_end))
     return all(answers)
 
 

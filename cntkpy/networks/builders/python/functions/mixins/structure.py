@@ -71,8 +71,9 @@ class Structure:
 
     @property
     def _block(self) -> Block | None:
-        """The block that it is the value of, unless it is seen from inside."""
-        return block_of(self.roots[0]) if len(self.roots) == 1 and self.view is not View.INSIDE else None
+        """The block that it is the value of, or that all its outputs are of, unless it is seen from inside."""
+        block = block_of(self.roots[0]) if self.roots and self.view is not View.INSIDE else None
+        return block if all(block_of(root) is block for root in self.roots) else None
 
     @property
     def op_name(self) -> str:

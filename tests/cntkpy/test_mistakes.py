@@ -1,0 +1,74 @@
+"""Mistakes that CNTK 2.7 refuses where they are made, not when the function is computed."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+from cntkpy.cntk_config import UserError
+
+
+def dense() -> tuple[C.Function, C.Function]:
+    x = C.input_variable(3, name="x")
+    return x, C.times(x, C.parameter((3, 2)))
+
+
+def cloned(other: C.Function) -> C.Function:
+    x, z = dense()
+    return z.clone("share", {x: other})
+
+
+def picture() -> C.Function:
+    return C.input_variable((3, 8, 8))
+
+
+MISTAKES: dict[str, Callable[[], object]] = {
+    "a dropout rate lies from 0 to 1, it is not 1.5": lambda: C.layers.Dropout(1.5),
+    "a dropout rate lies from 0 to 1, it is not -1": lambda: C.layers.Dropout(keep_prob=2),
+    "Embedding: weights are not trained": lambda: C.layers.Embedding(weights=np.ones((3, 2)), init=C.normal(1)),
+    "filters (4, 2, 3, 3) have 2 channels, samples (3, 8, 8) 3": lambda: C.convolution(
+        C.parameter((4, 2, 3, 3)), picture()
+    ),
+    "filters (4, 5, 3, 3) have 5 channels": lambda: C.convolution(C.parameter((4, 5, 3, 3)), picture()),
+    "filters (3, 3, 3, 3) have 3 channels, samples (3, 8, 8) 3 in 3 groups": lambda: C.convolution(
+        C.parameter((3, 3, 3, 3)), picture(), groups=3
+    ),
+    "inner dimensions do not match": lambda: cloned(C.input_variable(4)),
+    "a network has one precision": lambda: cloned(C.input_variable(3, dtype=np.float64)),
+    "cross_entropy_with_softmax: the output has the shape (2,), the target (5,)": lambda: C.cross_entropy_with_softmax(
+        dense()[1], C.input_variable(5)
+    ),
+    "classification_error: the output has the shape (2,)": lambda: C.classification_error(
+        C.layers.Dense(2)(C.input_variable(3)), C.input_variable(3) * 2
+    ),
+    "squared_error: the output has the shape (2,), the target (3,)": lambda: C.squared_error(
+        dense()[1], C.input_variable(3) + 1
+    ),
+    "Input('x') is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_mistake_is_refused_where_it_is_made(message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        MISTAKES[message]()
+
+
+def test_an_operator_says_its_name() -> None:
+    with pytest.raises(TypeError, match=r"^hardmax\(\) missing 1 required positional argument: 'x'$"):
+        C.hardmax()
+    with pytest.raises(TypeError, match=r"^less\(\) missing"):
+        C.less(1)
+
+
+def test_the_shape_of_a_product_that_is_unpacked_and_reshaped() -> None:
+    a, b = C.sequence.input_variable((3, 5, 2)), C.sequence.input_variable((3, 2, 1))
+    left = C.to_sequence(C.reshape(C.sequence.unpack(a, 0, True), (-1, 5, 2)))
+    right = C.to_sequence_like(C.reshape(C.sequence.unpack(b, 0, True), (-1, 2, 1)), left)
+    products = C.reshape(C.sequence.unpack(C.times(left, right), 0, True), (-1, 3, 5, 1))
+    assert products.shape == (-3, 3, 5, 1) and C.to_sequence_like(products, a).shape == (3, 5, 1)
+    data = {a: [np.ones((4, 3, 5, 2), np.float32)], b: [np.ones((4, 3, 2, 1), np.float32)]}
+    (value,) = C.to_sequence_like(products, a).eval(data)
+    assert value.shape == (4, 3, 5, 1) and (value == 2).all()
