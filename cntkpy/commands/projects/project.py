@@ -387,5 +387,5 @@ def _nearest_file(path: Path) -> str | None:
         names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
         return f"there is no folder '{path.parent.name}'"
-    meant = nearest(path.name, names)
+    meant = nearest(path.name, names, 0.75)
     return f"did you mean '{meant}'?" if meant else None
