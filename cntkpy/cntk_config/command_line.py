@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
 from cntkpy.cntk_config.base.files import is_file
@@ -38,7 +38,17 @@ def load(argv: Sequence[str]) -> ConfigParameters:
     or a variable `$...$` of it; `train/SGD/maxEpochs=default` removes one. `currentDirectory=DIR` changes the directory
     of the process at once. Files may be URLs if one of the words is `allowRemote=true`.
     """
-    loader = Loader(any(word.lower() == ALLOW_REMOTE for word in argv))
+    return load_with(argv, {})
+
+
+def load_with(argv: Sequence[str], texts: Mapping[str, str]) -> ConfigParameters:
+    """Return the configuration that a command line describes, see `load`.
+
+    Args:
+        argv: The words.
+        texts: Texts of an editor in place of files, by canonical path.
+    """
+    loader = Loader(any(word.lower() == ALLOW_REMOTE for word in argv), texts)
     layers: list[list[Line]] = []
     named: set[str] = set()
     paths: dict[int, tuple[Source, str]] = {}

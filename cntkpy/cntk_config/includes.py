@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cntkpy.cntk_config.base import grammars
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest
 from cntkpy.cntk_config.base.files import exists, read_input
 from cntkpy.cntk_config.base.names import from_here, is_url, public_name, split_names
 from cntkpy.cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 
+NAMES_COMPARED = 1000
+"""Files of a folder among which the one that is meant is looked for."""
 INCLUDE = grammars.terminal("config", "INCLUDE")
 INLINE = grammars.terminal("config", "INLINE_INCLUDE")
 
@@ -20,7 +23,9 @@ INLINE = grammars.terminal("config", "INLINE_INCLUDE")
 class Loader:
     """Reads the inputs of one configuration: remembers what was read, and the warnings."""
 
-    def __init__(self, allow_remote: bool = False) -> None:
+    def __init__(self, allow_remote: bool = False, texts: Mapping[str, str] | None = None) -> None:
+        self.texts = texts or {}
+        """Texts of an editor in place of files, by canonical path."""
         self.allow_remote = allow_remote
         """True if configurations may be read from URLs."""
         self.read: set[str] = set()
@@ -40,11 +45,12 @@ class Loader:
             path = base / path
             name = from_here(path)
         try:
-            data = read_input(path, pipe=True)
+            text = self.texts.get(os.path.realpath(path)) if self.texts else None
+            data = read_input(path, pipe=True) if text is None else text.encode("utf-8", "surrogatepass")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable name"
             hint = None if Path(name).is_absolute() else f"the current directory is {Path.cwd()}"
-            hint = "the standard input is called /dev/stdin" if name == "-" else hint
+            hint = "the standard input is called /dev/stdin" if name == "-" else _nearest_file(path) or hint
             raise ConfigError("FileNotFound", f"cannot read '{name}': {reason}", span, hint) from None
         self.read.add(os.path.realpath(path))
         self.last = path.name
@@ -116,6 +122,16 @@ class Loader:
             if exists(folder / name):
                 break
         return self.file(name, span, base=base)
+
+
+def _nearest_file(path: Path) -> str | None:
+    """Return advice to read the file of the same folder whose name is most alike."""
+    try:
+        names = [entry.name for entry in itertools.islice(path.parent.iterdir(), NAMES_COMPARED)]
+    except (OSError, ValueError):
+        return None
+    meant = nearest(path.name, names, 0.75)
+    return f"did you mean '{path.with_name(meant)}'?" if meant is not None and meant != path.name else None
 
 
 def _from_remote(name: str, including: str, span: Span) -> str:

@@ -116,6 +116,11 @@ WORDS are configurations - each file on its own, files joined by + as one,
 all configurations of a folder - or a classic command line; NAME=VALUE
 overrides apply to all of them.
 
+\b
+With a project file, cntkpy.toml, no words are all runs of the project; a file
+or a folder stands for the runs that have a layer there; the name of a run for
+itself. See docs/projects.md.
+
 Nothing of a configuration is run. Parameters of readers from a module that it
 names are known only with --import-modules, which runs that module.
 
@@ -129,6 +134,8 @@ Examples:
   cntkpy check digits.cntk speech.cntk
   cntkpy check --strict --format github configs/ RunDir=run
   cntkpy check globals.cntk+digits.cntk 'train=[SGD=[maxEpochs=3]]'
+  cntkpy check
+  cntkpy check models/small.cntk prod-large
 """
 
 GROUPS = ("actions", "readers", "deserializers", "writers", "trackers", "functions", "findings")
@@ -180,7 +187,8 @@ Examples:
 
 EXPORT = """\
 Write a model for other programs: OUT.onnx is an ONNX model, OUT.npz and
-OUT.safetensors are its parameters.
+OUT.safetensors are its parameters. With --to pytorch, OUT is a folder with the
+network as source: model.py, weights.safetensors and README.md.
 
 \b
 MODEL is a model file of cntkpy or of CNTK. An ONNX model has the nodes of the
@@ -190,7 +198,14 @@ computes it on random data, and values that differ are an error. Both are in the
 extra `onnx`.
 
 \b
+Source has the layers of PyTorch where it has them, and formulas elsewhere.
+MODEL may be a configuration, too: the model that its command trained is
+written, or its network before training. Where PyTorch is installed, values and
+gradients are compared with those of the network first.
+
+\b
 Examples:
+  cntkpy export models/digits.dnn digits --to pytorch
   cntkpy export models/digits.dnn digits.onnx
   cntkpy export models/digits.dnn digits.onnx --output h1 --softmax z
   cntkpy export models/digits.dnn digits.npz

@@ -10,6 +10,8 @@ import click
 
 AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
+RECORD = "--record"
+"""The word by which `cntkpy run` asks for the record of a training; the classic command line has `record=true`."""
 TRACK = "--track"
 """The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
 ALLOW_REMOTE = "--allow-remote"
@@ -62,7 +64,37 @@ def sort_words(words: list[str], files: int | None = None) -> Words:
         raise click.UsageError("No configuration is given. Name a file, or use configFile=FILE.")
     directories = [word for word in overrides if word.lower().startswith("currentdirectory=")]
     other_words = [word for word in overrides if word not in directories]
-    return Words([[*directories, f"configFile={name}", *other_words] for name in chosen], plain[len(chosen) :])
+    lines = [
+        [*directories, *(run_words(name) or [f"configFile={name}"]), *other_words]  # files are read from these folders
+        for name in chosen
+    ]
+    return Words(lines, plain[len(chosen) :])
+
+
+def run_words(name: str) -> list[str] | None:
+    """Return the command line of a run of the project of the current folder; None if no run is called so.
+
+    Args:
+        name: The word; a file of that name is meant before a run.
+
+    Raises:
+        ConfigError: The project file has an error.
+    """
+    from cntkpy.cntk_config.base.files import exists
+
+    if "+" in name or exists(name):
+        return None
+    from cntkpy.cntk_config.base.diagnostics import ConfigError, nearest
+    from cntkpy.commands.projects.project import find_project
+
+    project = find_project(Path())
+    run = project.run(name) if project is not None else None
+    if project is not None and run is None:
+        meant = nearest(name, [run.name for run in project.runs])
+        if meant is not None:
+            message = f"there is no file '{name}', and no run of that name in {project.text.source.name}"
+            raise ConfigError("FileNotFound", message, hint=f"did you mean '{meant}'?")
+    return run.command_line() if run is not None else None
 
 
 def as_classic(words: list[str]) -> list[str]:

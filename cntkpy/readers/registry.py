@@ -163,7 +163,8 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
     stems = {known_name.removesuffix(suffix): known_name for known_name in known}
     stem = nearest(name.removesuffix(suffix), stems)
     module_hint = f"install the package that has this {kind.name}, or name its Python module: module=NAME"
-    hint = f"did you mean '{stems[stem]}'?" if stem is not None else f"{module_hint}; known: {', '.join(known)}"
+    meant = stems[stem] if stem is not None else nearest(name, known, 0.85)  # the suffix may be misspelt
+    hint = f"did you mean '{meant}'?" if meant is not None else f"{module_hint}; known: {', '.join(known)}"
     raise name.error(f"Unknown{kind.name.capitalize()}", f"unknown {kind.name} '{name}'", hint)
 
 
@@ -210,15 +211,15 @@ def _is_of_kind(result: type, kind: Kind) -> bool:
     return kind is READER and issubclass(result, UserReader)
 
 
-def load_from_module(module: ConfigValue, name: ConfigValue, what: str) -> Any:
+def load_from_module(module: ConfigValue, name: ConfigValue, kind: str) -> Any:
     """An attribute of a Python module, both named in a section. The module may be in the current directory."""
     module_type = _import(module)
     try:
         return getattr(module_type, str(name))
     except AttributeError:
         hint = suggestion(name, [n for n in vars(module_type) if not n.startswith("_")])
-        message = f"the module '{module}' has no {what} '{name}'"
-        raise name.error(f"Unknown{what.capitalize()}", message, hint) from None
+        message = f"the module '{module}' has no {kind} '{name}'"
+        raise name.error(f"Unknown{kind.capitalize()}", message, hint) from None
 
 
 _refused: list[None] = []

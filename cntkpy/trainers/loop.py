@@ -94,7 +94,7 @@ class StepRunner:
 
 @dataclass
 class EpochView:
-    """What is reported of an epoch while it runs.
+    """Reports of an epoch while it runs.
 
     Attributes:
         frequency: Minibatches after which an interval is reported; results are waited for there.
@@ -110,7 +110,7 @@ class EpochView:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether a stack has one minibatch."""
+        """Return whether a stack has one minibatch."""
         return self.perf or bool(self.callbacks)
 
 

@@ -1,9 +1,14 @@
 """All generated pages, as text."""
 
+import re
 from pathlib import Path
 
+from cntkpy.commands.new.project import schema_text
+from cntkpy.commands.projects import schema
 from tools.docs import brainscript, column_types, drawings, functions, messages, onnx, reference, tables
 
+PROJECTS = "docs/projects.md"
+KEYS = re.compile(r"(<!-- project keys -->\n).*?(<!-- end -->)", re.DOTALL)
 MESSAGES = "docs/errors.md"
 ONNX = "docs/onnx.md"
 
@@ -17,6 +22,9 @@ def pages(root: Path) -> dict[str, str]:
         text = path.read_text(encoding="utf-8")
         if tables.MARKED.search(text) or column_types.MARKED.search(text):
             made[f"docs/{path.name}"] = column_types.with_types(tables.with_tables(text))
+    projects = (root / PROJECTS).read_text(encoding="utf-8")
+    made[PROJECTS] = KEYS.sub(lambda match: f"{match[1]}{schema.reference()}{match[2]}", projects)
+    made["editors/cntkpy.schema.json"] = schema_text()
     made[ONNX] = onnx.with_lists((root / ONNX).read_text(encoding="utf-8"))
     made[MESSAGES] = messages.with_outputs((root / MESSAGES).read_text(encoding="utf-8"))
     made |= {f"{drawings.FOLDER}/{name}": text for name, text in drawings.untrained().items()}

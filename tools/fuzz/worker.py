@@ -29,7 +29,7 @@ TIME, TIME_PER_BYTE = 2.0, 60e-6
 FIRST = 8.0
 """Seconds more for the first case of a process, which loads kernels and libraries."""
 IDLE = 6
-"""How many times as long it may take without working: other programs may have the processors."""
+"""How many times as long it may sleep; the time in which other programs have the processors does not count."""
 MEMORY = 1 << 30
 """Bytes that a case may ask for beyond what the process holds."""
 DEFECT = "This is a defect of cntkpy"
@@ -146,19 +146,21 @@ def run_inputs(target: Target, inputs: Sequence[bytes]) -> Iterator[Outcome]:
 
 def _wait(link: Any, process: int, limit: float) -> None:
     """Wait for a message; TimeoutError if the process has worked, or slept, too long for it."""
-    begun, worked = time.monotonic(), _seconds(process)
+    begun, slept = _work(process)[0], 0.0
     while not link.poll(limit / 10):
-        if _seconds(process) - worked > limit or time.monotonic() - begun > IDLE * limit:
+        worked, is_asleep = _work(process)
+        slept += limit / 10 * is_asleep
+        if worked - begun > limit or slept > IDLE * limit:
             raise TimeoutError
 
 
-def _seconds(process: int) -> float:
-    """Seconds that a process has worked."""
+def _work(process: int) -> tuple[float, bool]:
+    """Return the seconds that a process has worked, and whether it now waits for something else than a processor."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0, True
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0] != "R"
 
 
 def cases(seeds: Sequence[bytes], target: Target, seed: str, count: int, long: bool = False) -> list[bytes]:

@@ -178,6 +178,17 @@ class UserError(ValueError):
         error.notes = (*self.notes, note)
         return error
 
+    def reworded(self, words: Callable[[str], str]) -> Self:
+        """Return the same error with each of its texts changed by `words`."""
+        error = copy.copy(self)
+        error.message, hint = words(self.message), self.hint
+        error.args = (error.message, *self.args[1:])
+        error.notes, error._hint = tuple(map(words, self.notes)), words(hint) if hint else None
+        error.__notes__ = []
+        for text in (*error.notes, *([f"help: {error._hint}"] if error._hint else [])):
+            error.add_note(text)
+        return error
+
     def __copy__(self) -> Self:
         error = type(self).__new__(type(self), *self.args)
         error.__dict__.update(self.__dict__)

@@ -47,7 +47,7 @@ RULES = (
     Rule("CK004", "a bracket or quote is never closed", "error", ("UnclosedBracket",), "close it"),
     Rule("CK005", "a bracket is closed by another one", "error", ("MismatchedBracket",), "use the same kind"),
     Rule("CK006", "there is no value after the =", "error", ("MissingValue",), 'write name="" for an empty text'),
-    Rule("CK007", "a variable is not defined", "error", ("UnknownVariable",), "define it"),
+    Rule("CK007", "a variable is not defined", "error", ("UnknownVariable", "MissingLayer"), "define it"),
     Rule("CK008", "variables need each other", "error", ("VariableCycle",), "give one of them a value of its own"),
     Rule("CK009", "a text grows too large", "error", ("MultilineVariable", "ExpansionTooLarge", "NestingTooDeep"),
          "write it simpler"),
@@ -150,6 +150,9 @@ RULES = (
           "BadSilence", "OneWorkerOnly"), "see docs/parallel.md"),
     Rule("CK076", "code of a plug-in or a program", "error", ("UserCode", "ArgumentError"),
          "correct the class or function that the message names"),
+    Rule("CK080", "the project file is wrong", "error", ("BadProject",), "see docs/projects.md"),
+    Rule("CK081", "a value breaks a contract of the project", "error", ("BrokenContract",),
+         "correct the value, or the contract"),
     Rule("CK099", "a plug-in has found something", "error", (), "see the message"),
 )  # fmt: skip
 """Every rule. Its section of docs/findings.md has a bad and a good example, where `check` can find it."""

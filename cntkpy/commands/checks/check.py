@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters, load
+from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
-from cntkpy.cntk_config.base.files import is_folder, read_input
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
-from cntkpy.cntk_config.includes import Loader
+from cntkpy.cntk_config.command_line import load_with
+from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks import output as check_output
+from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look
+from cntkpy.commands.checks.merging import Causes, Result, merged, placed
+from cntkpy.commands.checks.output.places import PLACES
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
+from cntkpy.commands.checks.targets import Target, Targets
 from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
-from cntkpy.commands.words import OPEN, is_config_word, same_directory, sort_words
+from cntkpy.commands.projects.project import NAME, Project, find_project
+from cntkpy.commands.words import OPEN, is_config_word, same_directory
+from cntkpy.readers.parameters import ReaderParameters
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
 """Configurations that are worth a process of their own."""
-SUFFIXES = (".cntk", ".cfg", ".config")
-"""The files of a folder that are configurations."""
-
-FOREIGN = (".cfg", ".config")
-"""Endings that files of other programs have, too."""
+MAX_ROUNDS = 8
+"""Rounds of corrections: what is corrected lets `check` see further."""
+DAMAGE = ("CK00", "CK03")
+"""Beginnings of codes that no correction may bring in: errors of syntax, values that are lost."""
+_Key = tuple[str, str, str]
 MOST_SKIPPED = 5
 """Files that are named as skipped; the others are counted."""
-_COMMANDS = re.compile(r"(?:^|[\s;,\[({])(?:command|action)\s*=", re.IGNORECASE)
-_INCLUDE = re.compile(r"(?:^|[\s;,\[({])include\s*=", re.IGNORECASE)
-_FOREIGN_TEXT = re.compile(r"\A\s*<|^\[[^\[\]=\n]+\][ \t]*\r?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,12 @@ class CheckOptions:
     """Import the modules that readers name, for their declarations."""
     open_: bool = False
     """Leave out variables that are not given."""
+    statistics: bool = False
+    """Print numbers of findings in place of the findings."""
+    fix: bool = False
+    """Correct what is certain."""
+    show_diff: bool = False
+    """Print the corrections, write nothing."""
 
 
 def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> int:
@@ -74,22 +85,87 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
     """
     for option, codes in (("--select", options.select), ("--ignore", options.ignore)):
         _check_codes(option, codes)
+    if options.show_diff and not options.fix:
+        raise click.UsageError("--diff goes with --fix.")
     skipped: list[str] = []
-    expanded = expand_folders(words, skipped=skipped)
+    targets = Targets(skipped)
+    grouped: list[Result] = []
+    try:
+        chosen = targets.of(words)
+    except ConfigError as error:  # of a project file that cannot be read
+        chosen, results = [], [([""], [Finding.of(error.diagnostic)])]
+    else:
+        results = [([NAME], list(map(Finding.of, project.problems))) for project in targets.projects.values()]
+        results = [(line, problems) for line, problems in results if problems]
     if skipped and not quiet:
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
-    if expanded != words and not any("=" not in word or is_config_word(word) for word in expanded):
-        folders = " ".join(word for word in words if word not in expanded)
-        raise click.UsageError(f"In {folders} there is no configuration.")
-    configurations = sort_words(expanded).configurations
-    several = list(_all_findings(configurations, options))
-    results = [(line, result) for line, (result, _) in zip(configurations, several, strict=True)]
+    if options.fix:
+        texts = _corrected(chosen, options, targets)
+        if options.show_diff:
+            sys.stdout.write(difference(texts))
+            return EXIT_WARNINGS if texts else 0
+        write_texts(texts)
+        for path in texts:
+            print(f"corrected {os.path.relpath(path)}", file=sys.stderr)
+    several = list(_all_findings(chosen, options))
+    causes = {id(project): Causes(project) for project in targets.projects.values()}
+    for target, (result, _) in zip(chosen, several, strict=True):
+        if target.run is not None and target.project is not None:
+            result = causes[id(target.project)].grouped(target.run, result)
+        grouped.append((target, result))
+    results += [(target.line, result) for target, result in merged(grouped)]
     is_cut = any(names for _, names in several)
-    colours = has_colours(sys.stdout)
-    sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
+    if options.statistics:
+        sys.stdout.write(check_output.statistics(results))
+    else:
+        colours = has_colours(sys.stdout)
+        sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
     severities = {finding.severity for _, result in results for finding in result}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
+
+
+def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> Mapping[str, str]:
+    """Return the new texts of files, by path, with the corrections that are certain."""
+    folders = [Path.cwd().resolve(), *(project.folder for project in targets.projects.values())]
+    texts: Mapping[str, str] = {}
+    for _ in range(MAX_ROUNDS):
+        present = _findings_with(texts, chosen, options)
+        known = Counter(map(_text_of, present))
+
+        def is_better(several: Sequence[Correction], new: Mapping[str, str], known: Counter[_Key] = known) -> bool:
+            now = Counter(map(_text_of, _findings_with(new, chosen, options)))
+            is_readable = not any(code.startswith(DAMAGE) for code, _, _ in now - known)
+            return is_readable and all(now[key] < known[key] for key in (_text_of(item.finding) for item in several))
+
+        new = accepted(corrections(present, folders), texts, is_better)
+        if new == texts:
+            break
+        texts = new
+    return texts
+
+
+def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: CheckOptions) -> list[Finding]:
+    """Return the findings of all configurations, with texts in place of files."""
+    result: list[Finding] = []
+    for target in chosen:
+        with same_directory():
+            result += findings(target.line, options, None, target.project, texts)
+    return result
+
+
+def _text_of(finding: Finding) -> _Key:
+    """Return the parts of a finding that stay when the text in front of it changes."""
+    return finding.rule.code, finding.diagnostic.kind, PLACES.sub("", finding.diagnostic.message)
+
+
+def folders_of() -> list[Path]:
+    """Return the folder whose files are watched: that of the project, or the current one."""
+    project = find_project(Path())
+    here = Path.cwd()
+    if project is None or project.folder in (here.resolve(), *here.resolve().parents):
+        return [project.folder if project is not None else here]
+    return [here, project.folder]
 
 
 def _check_codes(option: str, codes: str) -> None:
@@ -99,104 +175,133 @@ def _check_codes(option: str, codes: str) -> None:
             raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
-def _all_findings(configurations: list[list[str]], options: CheckOptions) -> Iterator[tuple[list[Finding], set[str]]]:
+def _all_findings(targets: list[Target], options: CheckOptions) -> Iterator[tuple[list[Finding], set[str]]]:
     """Yield the findings of every configuration, and the data of which only the beginning was read.
 
     Many configurations are shared out among processes.
     """
     work = functools.partial(_findings_here, options=options)
-    several = min(cores.count(), len(configurations) // CONFIGS_PER_PROCESS)
+    several = min(cores.count(), len(targets) // CONFIGS_PER_PROCESS)
     if several < 2:
-        yield from map(work, configurations)
+        yield from map(work, targets)
         return
     from concurrent.futures import ProcessPoolExecutor
 
     with processes.safe_path(), ProcessPoolExecutor(several) as pool:
-        yield from pool.map(work, configurations, chunksize=8)
+        yield from pool.map(work, targets, chunksize=8)
 
 
-def _findings_here(line: list[str], options: CheckOptions) -> tuple[list[Finding], set[str]]:
+def _findings_here(target: Target, options: CheckOptions) -> tuple[list[Finding], set[str]]:
     cut = set[str]()
     with same_directory():
-        return findings(line, options, cut), cut
+        result = findings(target.line, options, cut, target.project)
+    if target.run is not None:
+        result = [
+            replace(finding, diagnostic=placed(target.run, target.line, finding.diagnostic)) for finding in result
+        ]
+    return result, cut
 
 
-def expand_folders(
-    words: list[str], suffixes: tuple[str, ...] = SUFFIXES, skipped: list[str] | None = None
-) -> list[str]:
-    """Return the words, with the configurations of a folder (the files with these endings) in place of its name.
-
-    Files of a folder that do not look like configurations of CNTK are left out, those in `FOREIGN` suffixes always, the
-    others (parts of configurations, which can be laid out) if a list is given for their names.
-    """
-    result: list[str] = []
-    for word in words:
-        if "=" not in word and "+" not in word and is_folder(word):
-            files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
-            for path in sorted(files):
-                like = (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path)
-                if like and (skipped is None or runs_something(path)):
-                    result.append(str(path))
-                elif skipped is not None:
-                    skipped.append(str(path))
-        else:
-            result.append(word)
-    return result
-
-
-def looks_like_cntk(path: Path) -> bool:
-    """Return whether a command, an action or an include is in a file, neither XML nor with sections like `[name]`."""
-    try:
-        text = read_input(path).decode("utf-8-sig", "replace")
-    except (OSError, ConfigError):
-        return True  # the error is reported where it is read
-    return bool(_COMMANDS.search(text) or _INCLUDE.search(text)) and not _FOREIGN_TEXT.search(text)
-
-
-def runs_something(path: Path) -> bool:
-    """Return whether a command or an action is in a file or in one that it includes: else it is a part of others."""
-    loader = Loader()
-    try:
-        return bool(_COMMANDS.search(loader.expand(loader.file(str(path))).string))
-    except ConfigError:
-        return True  # the error is reported where it is read
-
-
-def findings(words: list[str], options: CheckOptions = CheckOptions(), cut: set[str] | None = None) -> list[Finding]:
+def findings(
+    words: list[str],
+    options: CheckOptions = CheckOptions(),
+    cut: set[str] | None = None,
+    project: Project | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> list[Finding]:
     """Return all findings of one configuration, in the order of the text, each place once; or of a script.
 
-    `cut` gets the data of which only the beginning was read.
+    Args:
+        words: The classic command line.
+        options: The findings that are wanted.
+        cut: Gets the data of which only the beginning was read.
+        project: The project of the configuration, which adds contracts and leaves out findings.
+        texts: Texts of an editor in place of files, by canonical path.
     """
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
         return script_findings(name)
     if len(words) == 1 and is_ndl(name):
         return ndl_findings(name)
-    return findings_of(lambda: load(words), options, cut)
+    configurations = [word for word in words if is_config_word(word)]
+    is_joined = len(configurations) > 1 or any("+" in word for word in configurations)
+    return findings_of(lambda: load_with(words, texts or {}), options, cut, project, is_joined)
 
 
 def findings_of(
-    read: Callable[[], ConfigParameters], options: CheckOptions = CheckOptions(), cut: set[str] | None = None
+    read: Callable[[], ConfigParameters],
+    options: CheckOptions = CheckOptions(),
+    cut: set[str] | None = None,
+    project: Project | None = None,
+    is_joined: bool = False,
 ) -> list[Finding]:
     """Return the wanted findings of the configuration that `read` returns, in the order of the text.
 
-    `cut` gets the data of which only the beginning was read.
+    Args:
+        read: Returns the configuration.
+        options: The findings that are wanted.
+        cut: Gets the data of which only the beginning was read.
+        project: The project of the configuration, which adds contracts and leaves out findings.
+        is_joined: Several layers make the configuration; the last one, its name, is left out of messages (U1).
     """
     wanted = [
         finding
-        for finding in map(Finding.of, _diagnostics(read, options, cut))
+        for finding in map(Finding.of, _diagnostics(read, options, cut, project, is_joined))
         if (not options.select or selects(options.select, finding.rule.code))
         and not (options.ignore and selects(options.ignore, finding.rule.code))
         and not (options.open_ and finding.diagnostic.kind in OPEN)
         and not finding.ignored()
+        and not (project is not None and project.is_ignored(finding.diagnostic.span, finding.rule.code))
     ]
     wanted.sort(key=lambda finding: finding.place)
-    return [finding.as_error() for finding in wanted] if options.strict else wanted
+    strict = options.strict or (project is not None and project.strict)
+    return [finding.as_error() for finding in wanted] if strict else wanted
 
 
-def _diagnostics(read: Callable[[], ConfigParameters], options: CheckOptions, cut: set[str] | None) -> list[Diagnostic]:
+def _diagnostics(
+    read: Callable[[], ConfigParameters],
+    options: CheckOptions,
+    cut: set[str] | None,
+    project: Project | None,
+    is_joined: bool,
+) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    return look(root, data=options.data, modules=options.modules, records=options.records, cut=cut)
+    modules = options.modules and (project is None or _may_import(root, project))
+    result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
+    if project is not None and project.contracts:
+        result = _without_contracted(root, project, result)
+        result += (problem for contract in project.contracts for problem in contract.problems(root))
+    return _without_root(root, result) if is_joined else result
+
+
+def _without_contracted(root: ConfigParameters, project: Project, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings without names at the top level that nothing reads but a contract."""
+    names = [contract.path[0] for contract in project.contracts if len(contract.path) == 1]
+    spans = {entry.name_span for name in names if (entry := root.definition(name)) is not None}
+    return [
+        diagnostic for diagnostic in diagnostics if diagnostic.kind != "UnusedParameter" or diagnostic.span not in spans
+    ]
+
+
+def _may_import(root: ConfigParameters, project: Project) -> bool:
+    """Return True if the project allows all modules of readers that a configuration names.
+
+    A file of a repository that somebody has cloned makes no module be imported: `--import-modules` has to ask for it.
+    """
+    if not project.modules:
+        return True
+    named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
+    modules = {str(module) for module in named if module}
+    return modules <= set(project.modules)
+
+
+def _without_root(root: ConfigParameters, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings of a composition without the name of the last layer, in which they need not be (U1)."""
+    name = re.compile(rf"(?<![\w./]){re.escape(root.path)}:(?!\d)")
+    return [
+        replace(diagnostic, message=name.sub("", diagnostic.message)) if name.search(diagnostic.message) else diagnostic
+        for diagnostic in diagnostics
+    ]

@@ -12,6 +12,8 @@ from cntkpy.cntk_config.base.kinds import Rule
 
 GUESSES = 100
 """Errors in values for which the nearest name is looked for; the others say what to do in general."""
+RUNS_SHOWN = 4
+"""Runs whose names a finding lists."""
 SEVERITIES = ("error", "warning", "hint")
 _COMMENT = re.compile(r"#\s*cntkpy:\s*ignore(?P<file>-file)?(?:\s*=\s*(?P<codes>[A-Za-z0-9, ]+))?", re.IGNORECASE)
 
@@ -23,6 +25,10 @@ class Finding:
     diagnostic: Diagnostic
     rule: Rule
     severity: str
+    runs: tuple[str, ...] = ()
+    """Names of the runs of a project that show it."""
+    of_runs: int = 0
+    """Number of the runs that were checked."""
 
     @classmethod
     def of(cls, diagnostic: Diagnostic) -> Finding:
@@ -51,7 +57,26 @@ class Finding:
         """`file:line:column: error: message - what to do [CK012]`; with another severity if one is given."""
         where = f"{self.diagnostic.span}: " if self.diagnostic.span else ""
         hint = f" - {self.diagnostic.hint}" if self.diagnostic.hint else ""
-        return f"{where}{severity or self.severity}: {printable(self.diagnostic.message)}{hint} [{self.rule.code}]"
+        text = f"{where}{severity or self.severity}: {printable(self.diagnostic.message)}{hint} [{self.rule.code}]"
+        return f"{text}{self.in_brackets}"
+
+    @property
+    def in_brackets(self) -> str:
+        """Runs that show the finding, in brackets after a blank; empty outside of a project."""
+        return f" ({self.in_runs})" if self.in_runs else ""
+
+    @property
+    def in_runs(self) -> str:
+        """`in run prod-large`, `in 3 of 12 runs: a, b, c`; empty outside of a project."""
+        count = len(self.runs)
+        if not count:
+            return ""
+        if count == self.of_runs > 1:
+            return f"in all {count} runs"
+        if count == 1:
+            return f"in run {printable(self.runs[0])}"
+        ending = ", ..." if count > RUNS_SHOWN else ""
+        return f"in {count} of {self.of_runs} runs: {printable(', '.join(self.runs[:RUNS_SHOWN]))}{ending}"
 
     def ignored(self) -> bool:
         """Return whether a comment in its line, or `# cntkpy: ignore-file=...` in its file, switches it off."""

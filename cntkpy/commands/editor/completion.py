@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, load
 from cntkpy.cntk_config.base.files import is_file
-from cntkpy.commands.checks.check import SUFFIXES
+from cntkpy.commands.checks.folders import SUFFIXES
 from cntkpy.commands.words import is_config_word, same_directory, sort_words
 
 SHELLS = ("bash", "zsh", "fish")
@@ -21,6 +21,8 @@ Subcommands = Mapping[str, Mapping[str, Sequence[str]]]
 """For every subcommand its options with the words that each takes."""
 PATHS = ("show", "explain")
 """Subcommands that take the path of a value; the others set values."""
+RUNNING = ("run", "check", "show", "explain", "diff", "sweep", "preview")
+"""Subcommands that take the name of a run of the project."""
 SCRIPTS = {
     "bash": """\
 _cntkpy() {
@@ -92,6 +94,7 @@ def complete(words: list[str], subcommands: Subcommands) -> Iterator[str]:
         yield from (f"{head}{separator}{file}" for file in _files(name))
     else:
         yield from _config_words(last)
+        yield from _run_names(last) if command in RUNNING else ()
         yield from _settings(_configuration(earlier[1:] if command else earlier), command, last)
         yield from _files(last) if command else ()
 
@@ -100,6 +103,17 @@ def _help_topics(start: str) -> Iterator[str]:
     from cntkpy.commands.catalogue.topics import all_names
 
     return (name for name in all_names() if name.lower().startswith(start.lower()))
+
+
+def _run_names(start: str) -> Iterator[str]:
+    """Return the names of the runs of the project of the current folder that begin so."""
+    from cntkpy.commands.projects.project import find_project
+
+    try:
+        project = find_project(Path())
+    except ConfigError:
+        return
+    yield from (run.name for run in project.runs if run.name.startswith(start)) if project is not None else ()
 
 
 def _config_words(start: str) -> Iterator[str]:

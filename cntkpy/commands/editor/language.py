@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -11,19 +13,43 @@ from typing import Any
 from cntkpy.cntk_config import ConfigError, ConfigParameters, parse
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.cntk_config.base.source import VARIABLE
+from cntkpy.cntk_config.command_line import load_with
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.catalogue.section_map import Use, section_map
-from cntkpy.commands.checks.check import findings_of
+from cntkpy.commands.checks.check import findings, findings_of
 from cntkpy.commands.checks.findings import Finding
+from cntkpy.commands.checks.merging import Result, merged
 from cntkpy.commands.checks.scripts import is_script, ndl_findings, script_findings
+from cntkpy.commands.checks.targets import Target
+from cntkpy.commands.checks.values import network_texts
 from cntkpy.commands.editor import brainscript, ndl
 from cntkpy.commands.editor.values import value_at, values
+from cntkpy.commands.projects.project import Project, Run, find_project
 from cntkpy.commands.tools.explain import as_text, explanation
+from cntkpy.commands.words import same_directory
 from cntkpy.networks.builders.brainscript.outline import Mention
 from cntkpy.networks.builders.brainscript.reference import Documented
 
 _BRACKET = re.compile(r"(?:(?<![A-Za-z0-9_])(?P<name>[A-Za-z_][A-Za-z0-9_]*+)\s*+=?\s*+)?(?P<opener>[\[({])|[\])}]")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Stack = tuple[str, "Stack | None"]
+"""The name of an open section, "" if it has none, and the sections around it."""
+
+
+MAX_RUNS = 24
+"""Runs of a layer that are checked after each change, the first ones of the project."""
+
+
+def _runs_of(name: str) -> tuple[Project | None, list[Run]]:
+    """Return the project of a document, and the runs that it is a layer of."""
+    path = Path(name)
+    if not path.is_absolute():
+        return None, []
+    try:
+        project = find_project(path.parent)
+    except ConfigError:
+        return None, []  # the project file says it
+    return project, project.runs_of(path)[:MAX_RUNS] if project is not None and not project.problems else []
 
 
 class Analysis:
@@ -35,12 +61,13 @@ class Analysis:
         self.is_script = is_script(name)
         self.is_network = ndl.is_network(name)
         self.root: ConfigParameters | None = None
+        self._project, self._runs = _runs_of(name)
         self.scripts: list[brainscript.Script] = []
         try:
             if self.is_script:
                 self.scripts = [brainscript.read_file(text, name)]
             elif not self.is_network:
-                self.root = parse(text, name)
+                self.root = self._load(self._runs[0]) if self._runs else parse(text, name)
                 self.scripts = list(brainscript.scripts_of(self.root))
         except ConfigError:
             self.root = previous.root if previous is not None else None
@@ -58,6 +85,11 @@ class Analysis:
                 return self._earlier_networks
         return list(ndl.networks_of(self.root)) if self.root is not None else []
 
+    @cached_property
+    def network_texts(self) -> frozenset[str]:
+        """The names, in lower case, of entries which describe networks."""
+        return network_texts(self.root) if self.root is not None else frozenset()
+
     def network_at(self, line: int, column: int) -> tuple[ndl.NetworkText, ndl.Key] | None:
         """Return the network in NDL and the name in it at a place (both from 1); variables are the configuration's."""
         if self._variable_at(line, column):
@@ -69,9 +101,27 @@ class Analysis:
     def _found(self) -> list[Finding]:
         if self.is_network:
             return ndl_findings(self.name, self.text)
+        if self._runs:
+            return self._findings_of_runs()
         if not self.is_script:
-            return findings_of(lambda: parse(self.text, self.name))
+            return findings_of(lambda: parse(self.text, self.name), project=self._project)
         return script_findings(self.name, self.text)
+
+    def _load(self, run: Run) -> ConfigParameters:
+        """Return the configuration of a run, with the text of the editor in place of the file."""
+        with same_directory():
+            return load_with(run.command_line(absolute=True), {os.path.realpath(self.name): self.text})
+
+    def _findings_of_runs(self) -> list[Finding]:
+        """Return the findings of the runs that the file is a layer of, each once."""
+        assert self._project is not None
+        results: list[Result] = []
+        for run in self._runs:
+            line = run.command_line(absolute=True)
+            with same_directory():
+                several = findings(line, project=self._project, texts={os.path.realpath(self.name): self.text})
+            results.append((Target(line, run, self._project), several))
+        return [finding for _, several in merged(results) for finding in several]
 
     def findings(self) -> list[Finding]:
         """Return what `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow."""
@@ -161,16 +211,27 @@ class Analysis:
 
     def enclosing(self, line: int, column: int) -> list[str]:
         """Return the names of the sections around a place, from the brackets before it."""
+        places, stacks = self._brackets
+        stack = stacks[bisect_right(places, (line, column - 1))]
         names: list[str] = []
-        for number, text in enumerate(self.lines[:line], 1):
-            text = text[: column - 1] if number == line else text
-            text = re.sub(r"(^|\s)#.*", "", text)
-            for bracket in _BRACKET.finditer(text):
-                if bracket["opener"]:
-                    names.append(bracket["name"] or "")
-                elif names:
-                    names.pop()
-        return [name for name in names if name]
+        while stack is not None:
+            name, stack = stack
+            if name:
+                names.append(name)
+        return names[::-1]
+
+    @cached_property
+    def _brackets(self) -> tuple[list[tuple[int, int]], list[Stack | None]]:
+        """The end of each bracket, line from 1 and column from 0; the sections that are open before and after each."""
+        places: list[tuple[int, int]] = []
+        stacks: list[Stack | None] = [None]
+        for number, text in enumerate(self.lines, 1):
+            for bracket in _BRACKET.finditer(re.sub(r"(^|\s)#.*", "", text)):
+                around = stacks[-1]
+                closed = around[1] if around is not None else None
+                places.append((number, bracket.end()))
+                stacks.append((bracket["name"] or "", around) if bracket["opener"] else closed)
+        return places, stacks
 
     def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
         for name in section.names():

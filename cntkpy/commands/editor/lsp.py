@@ -327,4 +327,4 @@ def name_of(uri: str) -> str:
 
 def message_of(finding: Finding) -> str:
     """Return the text that an editor shows."""
-    return f"{finding.diagnostic.message} - {finding.fix}"
+    return f"{finding.diagnostic.message} - {finding.fix}{finding.in_brackets}"

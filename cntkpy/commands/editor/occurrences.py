@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Span, UserError
@@ -153,18 +154,29 @@ def _of_configuration(analysis: Analysis, scope: Scope, name: str) -> Iterator[S
     for line, start, word in _definitions(analysis):
         if word.lower() == name.lower() and _scope(analysis, line, start) == scope:
             add(line, start)
+    for number, start in _variables(analysis, scope, name):
+        add(number, start)
     for number, text in enumerate(analysis.lines, 1):
-        for variable in VARIABLE.finditer(text):
-            if variable["name"].lower() == name.lower():
-                seen = _visible(analysis, _scope(analysis, number, variable.start()), name)
-                if seen == scope:
-                    add(number, variable.start("name"))
         if not scope:
             for commands in _COMMANDS.finditer(text):
                 for word in NAME.finditer(commands[1]):
                     if word[0].lower() == name.lower():
                         add(number, commands.start(1) + word.start())
     yield from spans.values()
+
+
+def _variables(analysis: Analysis, scope: Scope, name: str) -> Iterator[tuple[int, int]]:
+    """Line from 1 and column from 0 of the variables of a name which mean that of a section."""
+
+    @cache
+    def visible(around: Scope) -> Scope | None:
+        return _visible(analysis, around, name)
+
+    for number, text in enumerate(analysis.lines, 1):
+        for variable in VARIABLE.finditer(text):
+            is_named = variable["name"].lower() == name.lower()
+            if is_named and visible(_scope(analysis, number, variable.start())) == scope:
+                yield number, variable.start("name")
 
 
 def _definitions(analysis: Analysis) -> Iterator[tuple[int, int, str]]:

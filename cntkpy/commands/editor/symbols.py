@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.cntk_config.base.source import Fragment
-from cntkpy.commands.checks.values import network_texts
 from cntkpy.commands.editor.brainscript import KEYS, Script
 from cntkpy.commands.editor.language import Analysis
 from cntkpy.commands.editor.ndl import Name
@@ -70,7 +69,7 @@ def _inside(analysis: Analysis, section: ConfigParameters, name: str, depth: int
         inside = [member for member in _members(analysis.name, analysis.scripts) if start <= member.span.line <= end]
         return _ordered(inside)
     entry = section.definition(name)
-    if entry is not None and analysis.root is not None and name.lower() in network_texts(analysis.root):
+    if entry is not None and name.lower() in analysis.network_texts:
         return _network(analysis, entry.parts)
     try:
         return _ordered(_sections(analysis, ConfigParameters.from_value(section.stored(name, raw=True)), depth + 1))

@@ -71,7 +71,7 @@ def make(kind: str, name: str) -> int:
         raise ConfigError("CannotWrite", f"there is a {name} already", None, "choose another name, or move it away")
     words = {"PACKAGE": package, "CLASS": cls, "NAME": name}
     try:
-        _write(TEMPLATES / kind, folder, words)
+        write_template(TEMPLATES / kind, folder, words)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         message = f"{shown(folder)} cannot be written: {why_no_folder(folder) or error.strerror or error}"
@@ -126,7 +126,7 @@ def _nearest(name: str) -> str:
     return f"write {tidy}" if NAME.fullmatch(tidy) else "write a name such as word-counts"
 
 
-def _write(template: Path, folder: Path, words: dict[str, str]) -> None:
+def write_template(template: Path, folder: Path, words: dict[str, str]) -> None:
     """Write every file of a template.
 
     Raises:

@@ -19,7 +19,7 @@ from cntkpy.cntk_config.base.files import read_input
 from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.cntk_config.export import Export
-from cntkpy.commands.checks.check import SUFFIXES, expand_folders
+from cntkpy.commands.checks.folders import SUFFIXES, expand_folders
 from cntkpy.commands.checks.scripts import SUFFIX, is_script
 from cntkpy.commands.checks.values import NETWORK_TEXTS, network_texts
 from cntkpy.networks.builders.registry import BRAIN_SCRIPT, EXPERIMENTAL

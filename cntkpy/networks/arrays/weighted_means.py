@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import checkpoint_name, custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Residuals, checkpoint_name, custom_gradient, jnp
 from cntkpy.networks.arrays.products import product
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ def _only_means(scores: Array, rows: Array) -> Array:
     return _parts(scores, rows)[0]
 
 
-def _forward(scores: Array, rows: Array) -> Any:
+def _forward(scores: Array, rows: Array) -> tuple[Array, Residuals]:
     means, exponentials, scale = _parts(scores, rows)
     return means, (exponentials, rows, means, scale)
 
 
-def _backward(found: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
-    exponentials, rows, means, scale = found
+def _backward(kept: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
+    exponentials, rows, means, scale = kept
     weights, factor = _scaled(exponentials, scale, rows)
     g = (g * factor).astype(rows.dtype)
     along = jnp.sum(g.astype(scale.dtype) * means, axis=-1, keepdims=True)

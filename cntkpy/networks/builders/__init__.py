@@ -1,1 +1,1 @@
-"""What makes networks from configuration sections."""
+"""Builders of networks from configuration sections."""

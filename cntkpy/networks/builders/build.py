@@ -11,7 +11,7 @@ from cntkpy.networks.graph.network import Network, ValidatedNetwork
 
 
 def has_builder(section: ConfigParameters) -> bool:
-    """Whether a network can be built from `section`, rather than loaded."""
+    """Return whether a network can be built from `section`, rather than loaded."""
     return builder_of(section) is not None
 
 
@@ -38,8 +38,8 @@ def build_network(section: ConfigParameters, precision: str, seeds: SeedCounter)
         value = builder.value(section)
         message = f"{entry.name}: whole programs in BrainScript are not supported"
         raise UserError("Unsupported", message, None if value is None else value.span, entry.unsupported)
-    given = builder.read(section) if builder.type is SECTION else section.opaque(entry.name)
-    network: ValidatedNetwork = entry.load()(given, precision, seeds)
+    description = builder.read(section) if builder.type is SECTION else section.opaque(entry.name)
+    network: ValidatedNetwork = entry.load()(description, precision, seeds)
     outputs = OutputParameters(section).outputs
     if outputs is not None:
         choose_outputs(network, outputs)

@@ -52,7 +52,7 @@ class CheckedNetwork:
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Second names of members, in lower case, and the first ones."""
     reads_all_streams: bool = False
-    """Whether a stream of the reader that is not an input is reported."""
+    """True if a stream of the reader that is not an input is reported."""
     remedies: Mapping[str, str] = field(default_factory=dict[str, str])
     """Operations of which the builder makes nodes on request, and what to write."""
     span: Span | None = None

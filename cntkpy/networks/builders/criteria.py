@@ -83,9 +83,9 @@ def _all_classes(node: Node) -> Diagnostic | None:
 def _second_softmax(node: Node, operand: Node) -> Diagnostic:
     """Return the warning of a criterion that takes the softmax of probabilities."""
     message = f"CrossEntropyWithSoftmax takes the softmax of '{operand.name}', which is a softmax already"
-    before = operand.connected[0].name if operand.connected else "z"
+    operand_name = operand.connected[0].name if operand.connected else "z"
     labels = node.connected[0].name
-    hint = f"write CrossEntropyWithSoftmax ({labels}, {before}), or CrossEntropy ({labels}, {operand.name})"
+    hint = f"write CrossEntropyWithSoftmax ({labels}, {operand_name}), or CrossEntropy ({labels}, {operand.name})"
     return Diagnostic("SecondSoftmax", message, node.span, hint, severity="warning")
 
 
@@ -97,5 +97,5 @@ def _without_reshapes(node: Node) -> Node:
 
 
 def _is_learned(network: Network, node: Node) -> bool:
-    """Whether a node depends on a parameter that is trained."""
-    return any(one.is_parameter and one.trainable for one in network.linked_below([node]))
+    """Return whether a node depends on a parameter that is trained."""
+    return any(source.is_parameter and source.trainable for source in network.linked_below([node]))

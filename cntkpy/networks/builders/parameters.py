@@ -16,7 +16,7 @@ def _of(entry: Entry, type_: Type[Any] = SECTION) -> Parameter[Any]:
 
 
 class BuilderParameters(Declared):
-    """How a network is built."""
+    """Builders of a network."""
 
     create = _of(CREATE_NETWORK, TEXT)
     simple = _of(SIMPLE)
@@ -26,7 +26,7 @@ class BuilderParameters(Declared):
 
 
 class OutputParameters(Declared):
-    """What is asked of a network that is built."""
+    """Options of a network that is built."""
 
     outputs = Parameter("outputNodeNames", array(TEXT), default=None, help="The nodes that are outputs.")
 
@@ -41,16 +41,18 @@ def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
     Of several, the first in the order of `BUILDERS` counts, as in CNTK; but where a later layer (a further file, a word
     of the command line) has put another one into the same section, that one.
     """
-    given = builders_of(section)
-    if len(given) < 2:
-        return given[0] if given else None
+    builders = builders_of(section)
+    if len(builders) < 2:
+        return builders[0] if builders else None
     holder: ConfigParameters | None = section
-    while holder is not None and not holder.exists_current(given[0].name):
+    while holder is not None and not holder.exists_current(builders[0].name):
         holder = holder.parent
-    chosen = given[0]
-    for one in given[1:]:
-        if holder is not None and _is_of_later_layer(holder.definition(one.name), holder.definition(chosen.name)):
-            chosen = one
+    chosen = builders[0]
+    for definition in builders[1:]:
+        if holder is not None and _is_of_later_layer(
+            holder.definition(definition.name), holder.definition(chosen.name)
+        ):
+            chosen = definition
     return chosen
 
 
@@ -61,16 +63,16 @@ def entry_of(builder: Parameter[Any]) -> Entry:
 
 def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
     """All builders that a section, or one around it, has, in the order of `BUILDERS`."""
-    return [one for one in BuilderParameters.parameters() if is_given(section, one.name)]
+    return [parameter for parameter in BuilderParameters.parameters() if is_given(section, parameter.name)]
 
 
-def _is_of_later_layer(one: Definition | None, other: Definition | None) -> bool:
-    """Whether the text of `one` was set last by another file or word than that of `other`, and after it."""
-    if one is None or other is None:
+def _is_of_later_layer(first: Definition | None, second: Definition | None) -> bool:
+    """Return whether another file or word than that of `second` set the text of `first` last, and after it."""
+    if first is None or second is None:
         return False
-    return one.span.source is not other.span.source and one.order > other.order
+    return first.span.source is not second.span.source and first.order > second.order
 
 
 def is_given(section: ConfigParameters, name: str) -> bool:
-    """Whether a section, or one around it, has a builder; `default` in place of one removes it."""
+    """Return whether a section, or one around it, has a builder; `default` in place of one removes it."""
     return section.exists(name) and not section.is_removed(name)

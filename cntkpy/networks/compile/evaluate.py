@@ -94,7 +94,7 @@ def _run(
     parameters: Mapping[str, Array],
     state: Mapping[str, Array],
     batch: Batch,
-    key: Any,
+    key: Array,
     settings: Settings,
     gathered: Mapping[str, Array],
     matrices: Mapping[tuple[str, ...], Array] | None = None,
@@ -120,7 +120,7 @@ def context_of(
     plan: Plan,
     state: Mapping[str, Array],
     batch: Batch,
-    key: Any,
+    key: Array,
     settings: Settings,
     gathered: Mapping[str, Array],
 ) -> Context:
@@ -204,7 +204,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Any = None,
+        key: Array = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
@@ -248,7 +248,7 @@ def compile_gradient(
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Any = None,
+        key: Array = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
         rows = {
@@ -259,7 +259,7 @@ def compile_gradient(
         gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
         dense = {name: array for name, array in parameters.items() if name not in rows}
 
-        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:
+        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> tuple[Array, Any]:
             dense, gathered = variables
             named = {name: parameters[name] for name in rows} | dense
             matrices: dict[tuple[str, ...], Array] = {}
@@ -293,14 +293,14 @@ def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if is_kept(node.axis)]
 
 
-def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
+def own_mask(node: Node, value: Any, batch: Batch, masks: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
     """Return where a node has samples.
 
     Args:
         node: the node.
         value: its value.
         batch: the minibatch.
-        found: what a function of `compile_network` gave for it.
+        masks: results of a function of `compile_network` for it.
 
     Returns:
         False in gaps; None: everywhere, or it carries no minibatch data.
@@ -309,20 +309,20 @@ def own_mask(node: Node, value: Any, batch: Batch, found: Mapping[str, Array]) -
         return None
     if batch.axes is not None and node.axis in batch.axes:
         return batch.axes[node.axis].mask
-    lengths = found.get(node.axis + LENGTHS)
+    lengths = masks.get(node.axis + LENGTHS)
     return batch.mask if lengths is None else jnp.arange(value.shape[0])[:, None] < lengths
 
 
-def node_total(node: Node, found: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
+def node_total(node: Node, masks: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
     """A node's value summed over all elements and real cells: a scalar.
 
     Args:
         node: the node.
-        found: what a function of `compile_network` gave for the minibatch.
+        masks: results of a function of `compile_network` for the minibatch.
         batch: the minibatch.
     """
-    value = found[node.name]
-    return _total(node, value, own_mask(node, value, batch, found))
+    value = masks[node.name]
+    return _total(node, value, own_mask(node, value, batch, masks))
 
 
 def _total(node: Node, value: Array, mask: Bool[Array, "T S"] | None) -> Float[Array, ""]:

@@ -223,16 +223,16 @@ class _Loop:
         shape = (self.depth[source], self._context.S, *reversed(source.shape))
         return jnp.zeros(shape, self._context.numbers.of(source))
 
-    def _run(self, weights: list[Array], given: Any, fixed: Any) -> tuple[dict[str, Array], list[Array]]:
+    def _run(self, weights: list[Array], inputs: Any, fixed: Any) -> tuple[dict[str, Array], list[Array]]:
         """All steps; see `differentiable_loop`."""
         by_step, masks = fixed
-        whole = dict(zip(self.whole, given["whole"], strict=True))
+        whole = dict(zip(self.whole, inputs["whole"], strict=True))
 
-        def step(past: dict[str, Array], slices: Any) -> Any:
+        def step(past: dict[str, Array], slices: Any) -> tuple[dict[str, Array], Any]:
             sequences, sums, *grid, key = slices
             mask, to_start, to_end = (None if x is None else x[None] for x in grid)
             context = self._context.step(mask, to_start, to_end, key, masks)
-            now: dict[Node, Array] = dict(zip(self.constants, given["constants"], strict=True))
+            now: dict[Node, Array] = dict(zip(self.constants, inputs["constants"], strict=True))
             now.update({node: x[None] for node, x in zip(self.sequences, sequences, strict=True)})
             operands: list[Array] = [None] * len(self._products)
             for node in self.nodes:
@@ -246,8 +246,8 @@ class _Loop:
             return past, ({node.name: now[node][0] for node in self._given}, operands)
 
         step = jax.checkpoint(step, policy=_is_kept, prevent_cse=False)
-        slices = (given["sequences"], given["sums"], *by_step)
-        return jax.lax.scan(step, given["start"], slices, self._context.T, reverse=self.direction > 0)[1]
+        slices = (inputs["sequences"], inputs["sums"], *by_step)
+        return jax.lax.scan(step, inputs["start"], slices, self._context.T, reverse=self.direction > 0)[1]
 
     def _node(
         self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context, whole: dict[Node, Array]

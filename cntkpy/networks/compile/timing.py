@@ -100,13 +100,13 @@ def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any
     return jax.jit(both)
 
 
-def _least(function: Callable[[list[Any]], Any], given: list[Any]) -> float:
+def _least(function: Callable[[list[Any]], Any], arguments: list[Any]) -> float:
     """The least time of several runs."""
-    jax.block_until_ready(function(given))
+    jax.block_until_ready(function(arguments))
     times: list[float] = []
     for _ in range(REPEATS):
         begin = time.perf_counter()
-        jax.block_until_ready(function(given))
+        jax.block_until_ready(function(arguments))
         times.append(time.perf_counter() - begin)
     return min(times)
 

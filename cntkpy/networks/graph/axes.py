@@ -63,16 +63,16 @@ def shown(axis: str) -> str:
 
 
 EVERYWHERE = "ReconcileDynamicAxis (constant, x) has it at every step of x; in Python, sequence.broadcast_as"
-"""What a hint says about a constant where minibatch data are needed."""
+"""Hint for a constant where minibatch data are needed."""
 
 
 def is_of_python(node: Node) -> bool:
-    """Whether an input is one of a Python program, which says how many dynamic axes it has."""
+    """Return whether an input is one of a Python program, which says how many dynamic axes it has."""
     return node.dynamic_axes is not None
 
 
 def own_axis(name: str, in_python: bool = False) -> str:
-    """What a hint says about an input whose sequences have other lengths: the lines of the network that allow it.
+    """Return the hint for an input whose sequences have other lengths: the lines of the network that allow it.
 
     Args:
         name: of the input.
@@ -111,11 +111,11 @@ def main_axis(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> str:
         nodes: the nodes that are computed.
         roots: the ones among them that are asked for.
     """
-    found = axes_of(node for node in nodes if node.kind.layout == "always")
+    axes = axes_of(node for node in nodes if node.kind.layout == "always")
     wanted = [axis for axis in (summed_axis(root) for root in roots) if axis is not None]
-    if ONE in found and ONE in wanted[:1]:
+    if ONE in axes and ONE in wanted[:1]:
         return ONE
-    return next((axis for axis in (DEFAULT, *wanted, *found) if axis in found), DEFAULT)
+    return next((axis for axis in (DEFAULT, *wanted, *axes) if axis in axes), DEFAULT)
 
 
 def summed_axis(root: Node) -> str | None:
@@ -131,12 +131,12 @@ def summed_axis(root: Node) -> str | None:
 
 
 def is_kept(axis: str | None) -> bool:
-    """Whether the steps of an axis are known only when the condition of a `Where` node is computed."""
+    """Return whether the steps of an axis are known only when the condition of a `Where` node is computed."""
     return axis is not None and axis.endswith(_KEPT)
 
 
 def separate_slots(nodes: Iterable[Node]) -> bool:
-    """Whether these nodes need each sequence of a minibatch in a slot of its own: they are on several time axes."""
+    """Return whether these nodes, on several time axes, need each sequence of a minibatch in a slot of its own."""
     nodes = list(nodes)
     return len(axes_of(nodes)) > 1 or any(node.kind.time.own_slots for node in nodes)
 
@@ -151,7 +151,7 @@ def _compared(node: Node) -> tuple[Node, Node] | None:
 
 
 def repeated(node: Node) -> bool:
-    """Whether a ReconcileDynamicAxis repeats data of one step per sequence at every step of another axis."""
+    """Return whether a ReconcileDynamicAxis repeats data of one step per sequence at every step of another axis."""
     if node.operation != "ReconcileDynamicAxis" or not node.options.get("broadcast"):
         return False
     return node.input(0).axis == ONE != node.input(1).axis
@@ -160,11 +160,13 @@ def repeated(node: Node) -> bool:
 def equal_lengths(nodes: Iterable[Node]) -> list[tuple[Node, Node, Node]]:
     """Nodes with two operands whose sequences must have the same lengths, where these are known with the data."""
     pairs = [(node, _compared(node)) for node in nodes]
-    return [(node, *pair) for node, pair in pairs if pair is not None and not any(is_kept(one.axis) for one in pair)]
+    return [
+        (node, *pair) for node, pair in pairs if pair is not None and not any(is_kept(operand.axis) for operand in pair)
+    ]
 
 
 def fallible(node: Node) -> bool:
-    """Whether a node may find, when it is computed, that the sequences of a minibatch do not fit."""
+    """Return whether a node may find, when it is computed, that the sequences of a minibatch do not fit."""
     if node.operation == "Where":
         several = node.options.get("single") and kept_steps(node.input(0)) != 1
         return bool(several) or _edge(node.input(0)) is None
@@ -178,7 +180,7 @@ def fallible(node: Node) -> bool:
     if node.operation == "ToSequence":
         return len(node.inputs) > 1
     pair = _compared(node) if node.kind.time.across else None
-    return pair is not None and any(is_kept(one.axis) for one in pair)
+    return pair is not None and any(is_kept(operand.axis) for operand in pair)
 
 
 # ---- inference
@@ -227,7 +229,7 @@ def single_beside_steps(node: Node) -> tuple[list[int], Node] | None:
     longer = next((source for source in node.connected if source.axis not in (None, ONE)), None)
     if longer is None or set(axes) != {ONE, longer.axis}:
         return None
-    return [at for at, source in enumerate(node.connected) if source.axis == ONE], longer
+    return [index for index, source in enumerate(node.connected) if source.axis == ONE], longer
 
 
 def _single_steps(order: list[Node]) -> set[str | None]:
@@ -257,12 +259,12 @@ def _in_loop(node: Node) -> bool:
     seen: set[Node] = set()
     pending = list(node.connected)
     while pending:
-        one = pending.pop()
-        if one is node:
+        current = pending.pop()
+        if current is node:
             return True
-        if one not in seen:
-            seen.add(one)
-            pending += one.connected
+        if current not in seen:
+            seen.add(current)
+            pending += current.connected
     return False
 
 
@@ -270,18 +272,18 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
     name = node.options.get("dynamicAxis") or DEFAULT
     if name in (DEFAULT, ONE):
         return name
-    other = next((one for one in order if one.name.lower() == name.lower()), None)
-    if other is not None and not other.kind.time.makes_axis:
+    namesake = next((candidate for candidate in order if candidate.name.lower() == name.lower()), None)
+    if namesake is not None and not namesake.kind.time.makes_axis:
         if exact:  # names of axes and those of nodes do not meet
             return name
         raise UserError(
             "NoAxis",
-            f"{node.operation} '{node.name}': dynamicAxis names '{other.name}', which is not a DynamicAxis but "
-            f"{other.operation}",
+            f"{node.operation} '{node.name}': dynamicAxis names '{namesake.name}', which is not a DynamicAxis but "
+            f"{namesake.operation}",
             span=node.span,
             hint="name a DynamicAxis, or any other word, the same for all inputs whose sequences have equal lengths",
         )
-    return name if other is None else other.name
+    return name if namesake is None else namesake.name
 
 
 def _inferred(node: Node, conditions: _Conditions) -> str | None:
@@ -327,7 +329,7 @@ def _check(node: Node, in_python: bool) -> None:
 def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> UserError:
     """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
     assert first.axis is not None and second.axis is not None
-    sides = [f"'{one.name}' has {shown(one.axis or '')}{_from(one)}" for one in (first, second)]
+    sides = [f"'{operand.name}' has {shown(operand.axis or '')}{_from(operand)}" for operand in (first, second)]
     hint = (
         f"say how their steps correspond: ReconcileDynamicAxis ({second.name}, {first.name}) if the sequences "
         "have the same lengths; BS.Sequences.BroadcastSequenceAs for one step that goes with all; BS.Sequences.First, "
@@ -340,9 +342,9 @@ def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> Use
             "gather or scatter to select steps"
         )
         return _mixed(node, sides, hint)
-    for one, other in ((first, second), (second, first)):
-        if one.kind.layout == "always" and one.axis == DEFAULT and other.axis == ONE:
-            hint = f"if each sequence has one sample of it: {one.name} = Input (..., dynamicAxis='#'); else {hint}"
+    for left, right in ((first, second), (second, first)):
+        if left.kind.layout == "always" and left.axis == DEFAULT and right.axis == ONE:
+            hint = f"if each sequence has one sample of it: {left.name} = Input (..., dynamicAxis='#'); else {hint}"
     return _mixed(node, sides, hint)
 
 
@@ -356,13 +358,13 @@ def _from(node: Node) -> str:
     seen: set[Node] = set()
     pending = [node]
     while pending:
-        one = pending.pop(0)
-        if one in seen:
+        current = pending.pop(0)
+        if current in seen:
             continue
-        seen.add(one)
-        if one.kind.layout == "always" and (one.axis == node.axis or one is not node):
-            return "" if one is node else f" (from the input '{one.name}')"
-        pending += [source for source in one.connected if source.axis == one.axis] or one.connected
+        seen.add(current)
+        if current.kind.layout == "always" and (current.axis == node.axis or current is not node):
+            return "" if current is node else f" (from the input '{current.name}')"
+        pending += [source for source in current.connected if source.axis == current.axis] or current.connected
     return ""
 
 
@@ -370,7 +372,7 @@ def _from(node: Node) -> str:
 
 
 class _Conditions:
-    """What the conditions of `Where` nodes compute: those that are written alike keep the same steps."""
+    """Expressions of the conditions of `Where` nodes: those that are written alike keep the same steps."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
@@ -445,7 +447,7 @@ def _edge(node: Node) -> tuple[int, int] | None:
 
 
 def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
-    """Whether a loop repeats the first step of a sequence, as in BroadcastSequenceAs: If (IsFirst, x, Previous (it)).
+    """Match a loop that repeats the first step of a sequence, as BroadcastSequenceAs: If (IsFirst, x, Previous (it)).
 
     Args:
         loop: its nodes.
@@ -475,13 +477,15 @@ def first_step_of(node: Node) -> Node | None:
     if index.operation != "PackedIndex" or source.axis != ONE or index.axis != ONE:
         return None
     steps = index.input(1)
-    if steps.operation != "Where" or {one.axis for one in (index.input(0), steps.input(0), like)} != {node.axis}:
+    if steps.operation != "Where" or {operand.axis for operand in (index.input(0), steps.input(0), like)} != {
+        node.axis
+    }:
         return None
     return source if _edge(steps.input(0)) == (-1, 1) else None
 
 
 def zeros(node: Node) -> bool:
-    """Whether a node with a time axis is zero whatever the data are: multiplied by a constant 0, or less itself."""
+    """Return whether a node with a time axis is always zero: multiplied by a constant 0, or less itself."""
     for _ in range(8):
         if node.operation in ("SumColumnElements", "Slice", "RowSlice", "Pass", "Negate") and node.inputs:
             node = node.input(0)
@@ -497,13 +501,13 @@ def zeros(node: Node) -> bool:
 
 
 def kept_steps(condition: Node) -> int | None:
-    """How many steps of a sequence a condition keeps at most; None: any number of them."""
+    """Return the number of steps of a sequence that a condition keeps at most; None: any number of them."""
     window = kept_window(condition)
     if window is not None and window.stop is not None:
         return max(0, window.stop - window.start)
     if condition.operation == "ElementTimes":
-        found = [most for most in (kept_steps(source) for source in condition.connected) if most is not None]
-        return min(found, default=None)
+        counts = [most for most in (kept_steps(source) for source in condition.connected) if most is not None]
+        return min(counts, default=None)
     return None
 
 
@@ -530,9 +534,9 @@ def kept_window(condition: Node) -> Window | None:
         edge = _edge(condition.input(1))
         return None if edge is None else Window(edge[0], edge[1], None)
     if condition.operation == "ElementTimes" and len(condition.inputs) == 2:
-        one, other = (kept_window(source) for source in condition.connected)
-        if one is None or other is None or one.direction != other.direction:
+        left, right = (kept_window(source) for source in condition.connected)
+        if left is None or right is None or left.direction != right.direction:
             return None
-        stops = [window.stop for window in (one, other) if window.stop is not None]
-        return Window(one.direction, max(one.start, other.start), min(stops, default=None))
+        stops = [window.stop for window in (left, right) if window.stop is not None]
+        return Window(left.direction, max(left.start, right.start), min(stops, default=None))
     return None

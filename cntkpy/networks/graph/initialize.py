@@ -192,10 +192,10 @@ class Initializer:
         """True if this kind needs a seed."""
         return self.kind in RANDOM_KINDS
 
-    def assign_seed(self, seeds: SeedCounter, given: int = -1) -> None:
-        """Take the seed: `given` (`randomSeed`, if not negative) or the next of the counter."""
+    def assign_seed(self, seeds: SeedCounter, seed: int = -1) -> None:
+        """Take the seed: `seed` (`randomSeed`) if it is not negative, else the next of the counter."""
         if self.random:
-            self.seed = seeds.given(given) if given >= 0 else seeds.next()
+            self.seed = seeds.given(seed) if seed >= 0 else seeds.next()
 
     def complete_shape(self, shape: Shape) -> Shape:
         """For fromFile and fromLiteral: the shape with its 0 axes (or rank 1 with several columns) taken from there."""

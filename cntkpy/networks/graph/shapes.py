@@ -88,7 +88,7 @@ def incomplete(shape: Sequence[int] | None) -> bool:
     return shape is None or 0 in shape
 
 
-def fill_in(own: Shape, offered: Sequence[int]) -> Shape:
+def fill_in(shape: Shape, offered: Sequence[int]) -> Shape:
     """The shape of a parameter with 0 axes after seeing the shape it is combined with.
 
     All axes 0: takes the offered shape. Some axes 0: these are filled axis by axis, the offered rank must be at least
@@ -98,11 +98,11 @@ def fill_in(own: Shape, offered: Sequence[int]) -> Shape:
         ShapeProblem: if the offered rank is smaller.
     """
     offered = tuple(offered)
-    if not incomplete(own):
-        return own
-    if all(d == 0 for d in own):
+    if not incomplete(shape):
+        return shape
+    if all(d == 0 for d in shape):
         return offered
-    if len(offered) < len(own):
-        raise ShapeProblem(f"dimensions of {text(own)} cannot be inferred from {text(offered)}, which has fewer axes")
-    own = padded(own, len(offered))
-    return tuple(o if o else d for o, d in zip(own, offered, strict=True))
+    if len(offered) < len(shape):
+        raise ShapeProblem(f"dimensions of {text(shape)} cannot be inferred from {text(offered)}, which has fewer axes")
+    shape = padded(shape, len(offered))
+    return tuple(o if o else d for o, d in zip(shape, offered, strict=True))

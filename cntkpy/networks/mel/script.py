@@ -1,7 +1,6 @@
 """The model editing language (MEL): a script that loads networks, changes them and saves them.
 
 editor = edit_file("edit.mel", section)         # what action=edit does
-editor = edit_text("m = LoadModel(a.dnn) ...")
 editor.models.find(...).network
 
 text -> statements (`mel.parse`) -> commands (`mel.commands`), in-line NDL (`ndl.front_end.Session`) and networks in NDL
@@ -12,7 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, nearest
@@ -21,7 +20,6 @@ from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.parse import Word
 from cntkpy.networks.builders.ndl.source import (
     macro_documents,
-    plain_document,
     section_documents,
     value_document,
 )
@@ -68,22 +66,6 @@ def edit_file(
     value = read_text_file(path, section)
     for document in scripts(value, editor):
         run(editor, document)
-    return editor
-
-
-def edit_text(
-    text: str,
-    name: str = "<mel>",
-    precision: str = "float",
-    seeds: SeedCounter | None = None,
-    *,
-    macros: Iterable[str] = (),
-) -> Editor:
-    """Run a MEL script given as text, with the macros of some NDL texts; see `edit_file`."""
-    editor = Editor(precision, seeds)
-    for macro in macros:
-        editor.define_macros(plain_document(macro, "<macros>"))
-    run(editor, plain_document(text, name))
     return editor
 
 

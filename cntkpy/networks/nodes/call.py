@@ -1,10 +1,10 @@
-"""What a forward function of a node kind gets: the node, and what it may look at besides its inputs."""
+"""Argument of a forward function of a node kind: the node, and what it may look at besides its inputs."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cntkpy.networks.arrays.batch import Batch, Grid, PackedGrid
 from cntkpy.networks.arrays.lazy import jax, jnp
@@ -14,6 +14,18 @@ from cntkpy.networks.graph.node import Node
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Shaped
+
+    from cntkpy.networks.graph.shapes import Shape
+
+    class ValidNode(Node):
+        """A node of a validated network, for the type checker: its shape is known."""
+
+        shape: Shape  # pyright: ignore[reportIncompatibleVariableOverride]
+
+        def input(self, index: int) -> ValidNode:
+            """Return input `index`."""
+            ...
+
 
 Array = Any
 
@@ -26,7 +38,7 @@ _SEEDED = 2**32 - 1
 
 
 class Settings(NamedTuple):
-    """What the trainer may change from epoch to epoch.
+    """Settings that the trainer may change from epoch to epoch.
 
     Attributes:
         dropout_rate: scalar; None: dropout is off and costs nothing.
@@ -43,7 +55,7 @@ DEFAULT_SETTINGS = Settings()
 
 
 class Context:
-    """What a forward function may look at besides its inputs: a minibatch on one time axis, and what all share.
+    """Context of a forward function besides its inputs: a minibatch on one time axis, and what all axes share.
 
     Attributes:
         T, S: time steps and slots.
@@ -54,7 +66,9 @@ class Context:
         matrices: by the names of parameters that lie side by side, what they are together.
     """
 
-    def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Any, settings: Settings):
+    def __init__(
+        self, batch: Batch, grid: tuple[int, int], dtype: object, training: bool, key: Array, settings: Settings
+    ):
         self.T, self.S = grid
         self.mask, self.to_start, self.to_end = batch.mask, batch.to_start, batch.to_end
         self.dtype = dtype
@@ -72,7 +86,13 @@ class Context:
         self._whole: Mapping[str | None, Any] = {}
 
     def step(
-        self, mask: Any, to_start: Any, to_end: Any, key: Any, whole: Mapping[str | None, Any], steps: int = 1
+        self,
+        mask: Array | None,
+        to_start: object,
+        to_end: object,
+        key: Array,
+        whole: Mapping[str | None, Any],
+        steps: int = 1,
     ) -> Context:
         """The context of one time step inside a loop, or of a block of steps.
 
@@ -97,21 +117,25 @@ class Context:
             return self
         grid = self._grids[axis]
         batch = Batch({}, grid.mask, grid.to_start, grid.to_end)
-        other = Context(batch, grid.mask.shape, self.dtype, self.training, self.key, self.settings)
-        other.packed = grid if isinstance(grid, PackedGrid) else None
-        other.state, other.new_state, other.gathered = self.state, self.new_state, self.gathered
-        other.problems, other._grids, other.numbers = self.problems, self._grids, self.numbers
-        other.matrices = self.matrices
-        return other
+        context = Context(batch, grid.mask.shape, self.dtype, self.training, self.key, self.settings)
+        context.packed = grid if isinstance(grid, PackedGrid) else None
+        context.state, context.new_state, context.gathered = self.state, self.new_state, self.gathered
+        context.problems, context._grids, context.numbers = self.problems, self._grids, self.numbers
+        context.matrices = self.matrices
+        return context
 
     def apart(self) -> Context:
         """A copy; what nodes add to it is not added to this one."""
-        other = copy.copy(self)
-        other.new_state, other.problems, other._grids = dict(self.new_state), dict(self.problems), dict(self._grids)
-        return other
+        context = copy.copy(self)
+        context.new_state, context.problems, context._grids = (
+            dict(self.new_state),
+            dict(self.problems),
+            dict(self._grids),
+        )
+        return context
 
     def grid(self, axis: str | None) -> Grid | PackedGrid:
-        """Where the sequences lie on a time axis."""
+        """Return the places of the sequences on a time axis."""
         on = self.on(axis)
         if on.packed is not None:
             return on.packed
@@ -120,8 +144,8 @@ class Context:
 
     def whole(self, axis: str | None) -> Any:
         """The mask of all steps of an axis, inside of a loop as well."""
-        found = self._whole.get(axis)
-        return self.grid(axis).mask if found is None else found
+        mask = self._whole.get(axis)
+        return self.grid(axis).mask if mask is None else mask
 
     def add_grid(self, axis: str | None, grid: Grid) -> None:
         """Say where the sequences lie on an axis that a node makes."""
@@ -134,15 +158,22 @@ class Context:
 
 
 class Call:
-    """One use of an operation: the node, and what `Context` has."""
+    """One use of an operation: the node, and what `Context` has.
+
+    Attributes:
+        node: the node; its shape and those of its operands are known, since the network is valid.
+        context: time steps, slots, masks, random numbers.
+        options: options of the node.
+        order: the node's place in the network.
+    """
 
     def __init__(self, node: Node, context: Context, order: int = 0) -> None:
-        self.node = node
+        self.node = cast("ValidNode", node)
         self.context = context
         self.options = node.options
         self.order = order
 
-    def random_key(self, key: Any) -> Any:
+    def random_key(self, key: Array) -> Array:
         """The key of this node's random numbers, made of one that all nodes share.
 
         Nodes with the same `seed` option draw the same numbers. The others differ by their place in the network.
@@ -152,10 +183,10 @@ class Call:
             return jax.random.fold_in(key, self.order)
         return jax.random.fold_in(jax.random.fold_in(key, _SEEDED), int(seed) % 2**32)
 
-    def problem(self, found: Any) -> None:
+    def problem(self, mismatch: object) -> None:
         """Note the slots whose sequences do not fit, or whether there are such."""
         if fallible(self.node):
-            self.context.problems[self.node.name] = jnp.any(found)
+            self.context.problems[self.node.name] = jnp.any(mismatch)
 
     def flat(self, array: Shaped[Array, " *axes"], index: int = 0) -> Shaped[Array, "*cells n"]:
         """Input `index` with its sample axes joined: `(T, S, n)`, or `(n,)` without layout."""

@@ -1,4 +1,4 @@
-"""What the declarations of node kinds are written with."""
+"""Words for declarations of node kinds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from cntkpy.networks.graph.node import (
     SECTION,
     TEXT,
     Argument,
+    Forward,
     NodeKind,
     Option,
     RecordForm,
+    ShapeRule,
     Signature,
     TimeRule,
     shown,
@@ -38,9 +40,11 @@ __all__ = [
     "SECTION",
     "TEXT",
     "Argument",
+    "Forward",
     "NodeKind",
     "Option",
     "RecordForm",
+    "ShapeRule",
     "Signature",
     "TimeRule",
     "inputs",

@@ -47,9 +47,11 @@ def elementwise(node: Node) -> Shape | None:
     operands = node.connected
     for operand in operands:
         if operand.shape is not None and 0 in operand.shape:
-            others = [o.shape for o in operands if o is not operand and o.shape is not None and 0 not in o.shape]
-            if others:
-                infer(operand, shapes.broadcast(others))
+            partner_shapes = [
+                o.shape for o in operands if o is not operand and o.shape is not None and 0 not in o.shape
+            ]
+            if partner_shapes:
+                infer(operand, shapes.broadcast(partner_shapes))
     known = [o.shape for o in operands if o.shape is not None]
     if len(known) < len(operands) or any(0 in s for s in known):
         return None if not known else _partial(known)
@@ -69,8 +71,8 @@ def equal_shapes(node: Node) -> Shape | None:
     a, b = node.input(0), node.input(1)
     carrying_data(a, b)
     if a.shape is not None and b.shape is not None:
-        one, other = shapes.trimmed(a.shape), shapes.trimmed(b.shape)
-        common = min(len(one), len(other))
-        if one[:common] != other[:common]:
+        left, right = shapes.trimmed(a.shape), shapes.trimmed(b.shape)
+        common = min(len(left), len(right))
+        if left[:common] != right[:common]:
             raise ShapeProblem("the two must have the same shape")
     return (1,)

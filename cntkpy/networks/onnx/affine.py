@@ -32,25 +32,25 @@ class Affine(NamedTuple):
 
     def times(self, matrix: np.ndarray, constants: Collection[Node] = ()) -> Affine:
         """The product of a matrix and this."""
-        found = {node: matrix @ own for node, own in self.matrices.items()}
-        return Affine(found, matrix @ self.bias, self.constants | frozenset(constants))
+        matrices = {node: matrix @ block for node, block in self.matrices.items()}
+        return Affine(matrices, matrix @ self.bias, self.constants | frozenset(constants))
 
     def rows(self, begin: int, end: int) -> Affine:
         """Some elements."""
         return Affine(
-            {node: own[begin:end] for node, own in self.matrices.items()}, self.bias[begin:end], self.constants
+            {node: block[begin:end] for node, block in self.matrices.items()}, self.bias[begin:end], self.constants
         )
 
-    def plus(self, other: Affine) -> Affine:
+    def plus(self, addend: Affine) -> Affine:
         """The sum of this and another one of as many elements."""
-        found = dict(self.matrices)
-        for node, own in other.matrices.items():
-            found[node] = found[node] + own if node in found else own
-        return Affine(found, self.bias + other.bias, self.constants | other.constants)
+        matrices = dict(self.matrices)
+        for node, block in addend.matrices.items():
+            matrices[node] = matrices[node] + block if node in matrices else block
+        return Affine(matrices, self.bias + addend.bias, self.constants | addend.constants)
 
 
 class Scope(NamedTuple):
-    """How far nodes are looked into.
+    """Nodes that are looked into, and those that are not.
 
     Attributes:
         loop: the nodes of a loop. Operands of products are looked into if they are among them.
@@ -76,9 +76,9 @@ def affine(node: Node, scope: Scope) -> Affine:
     size = shapes.size(node.shape or ())
     if node in scope.constants:
         return Affine({}, scope.constants[node].reshape(-1), frozenset([node]))
-    found = None if node in scope.closed else _known(node, size, scope)
-    if found is not None:
-        return found
+    known = None if node in scope.closed else _known(node, size, scope)
+    if known is not None:
+        return known
     if size > WIDEST:
         raise NotExpressible(f"'{node.name}' has {size} elements")
     return Affine({node: np.eye(size)}, np.zeros(size))
@@ -90,14 +90,15 @@ def _known(node: Node, size: int, scope: Scope) -> Affine | None:
         return None
     if kind in ("Times", "ElementTimes", "DiagTimes"):
         return _product(node, size, scope)
-    parts = [affine(one, scope) for one in node.connected]
-    sizes = [len(one.bias) for one in parts]
+    parts = [affine(node, scope) for node in node.connected]
+    sizes = [len(part.bias) for part in parts]
     if kind == "Plus":
         return parts[0].plus(parts[1]) if sizes == [size, size] else None
     if kind == "NewReshape":
         return parts[0] if sizes == [size] else None
     if any(
-        shapes.trimmed(one.shape or ()) not in ((count,), ()) for one, count in zip(node.connected, sizes, strict=True)
+        shapes.trimmed(operand.shape or ()) not in ((count,), ())
+        for operand, count in zip(node.connected, sizes, strict=True)
     ):
         return None  # rows of a matrix do not follow each other in memory
     if kind == "RowStack":
@@ -131,9 +132,9 @@ def _product(node: Node, size: int, scope: Scope) -> Affine | None:
 
 
 def _stacked(parts: list[Affine]) -> Affine:
-    total, begin = sum(len(one.bias) for one in parts), 0
-    found = Affine({}, np.zeros(total))
-    for one in parts:
-        place = np.eye(total)[:, begin : begin + len(one.bias)]
-        found, begin = found.plus(one.times(place)), begin + len(one.bias)
-    return found
+    total, begin = sum(len(part.bias) for part in parts), 0
+    stacked = Affine({}, np.zeros(total))
+    for part in parts:
+        place = np.eye(total)[:, begin : begin + len(part.bias)]
+        stacked, begin = stacked.plus(part.times(place)), begin + len(part.bias)
+    return stacked

@@ -49,15 +49,18 @@ def recognised(loop: list[Node], plan: Plan, constants: Constants) -> Cell | Non
     """The cell that a loop is; None: it is none, or others use more of it than its result."""
     delays = [node for node in loop if node.kind.time.delay]
     members = set(loop)
-    used = {node for node in loop if node in plan.outputs or any(one not in members for one in plan.users[node])}
-    if any(int(one.options["timeStep"]) != 1 or (one.inputs[1:] and one.input(1) not in constants) for one in delays):
+    used = {node for node in loop if node in plan.outputs or any(user not in members for user in plan.users[node])}
+    if any(
+        int(delay.options["timeStep"]) != 1 or (delay.inputs[1:] and delay.input(1) not in constants)
+        for delay in delays
+    ):
         return None
     match = {1: _gru, 2: _lstm}.get(len(delays))
     try:
-        found = match(delays, members, constants) if match is not None else None
+        cell = match(delays, members, constants) if match is not None else None
     except NotExpressible:
         return None
-    return found if found is not None and used == {found.result} else None
+    return cell if cell is not None and used == {cell.result} else None
 
 
 # ---- patterns
@@ -67,8 +70,8 @@ def _factors(node: Node, kind: str, *tests: Callable[[Node], bool]) -> tuple[Nod
     """The two operands of a node of a kind that does not care for their order, in the order of the tests."""
     if node.operation != kind or len(node.connected) != 2:
         return None
-    one, other = node.connected
-    for pair in ((one, other), (other, one)):
+    left, right = node.connected
+    for pair in ((left, right), (right, left)):
         if all(test(operand) for test, operand in zip(tests, pair, strict=True)):
             return pair
     return None
@@ -89,14 +92,14 @@ def _anything(node: Node) -> bool:
 def _lstm(delays: list[Node], loop: Collection[Node], constants: Constants) -> Cell | None:
     """c = f * c' + i * g and h = o * tanh c."""
     for state, memory in (delays, delays[::-1]):
-        found = _gates(state.input(0), memory)
-        if found is None:
+        gate_nodes = _gates(state.input(0), memory)
+        if gate_nodes is None:
             continue
         h, c = state.input(0), memory.input(0)
         scope = Scope(loop, {*delays, h, c}, constants)
-        gates = [affine(gate.input(0), scope) for gate in found]
+        gates = [affine(gate.input(0), scope) for gate in gate_nodes]
         seen = (memory, c, memory)  # by the gates input, output, forget
-        holes = [gate.matrices.pop(one, None) for gate, one in zip(gates, seen, strict=False)]
+        holes = [gate.matrices.pop(state, None) for gate, state in zip(gates, seen, strict=False)]
         if all(hole is None or _is_diagonal(hole) for hole in holes):
             return _cell("LSTM", (state, memory), gates, _diagonals(holes), loop)
     return None
@@ -108,9 +111,9 @@ def _gates(h: Node, memory: Node) -> list[Node] | None:
     c = memory.input(0)
     if shown is None or shown[1].input(0) is not c or c.operation != "Plus":
         return None
-    for one, other in (c.connected, c.connected[::-1]):
-        kept = _factors(one, "ElementTimes", _is("Sigmoid"), _same(memory))
-        taken = _factors(other, "ElementTimes", _is("Sigmoid"), _is("Tanh"))
+    for left, right in (c.connected, c.connected[::-1]):
+        kept = _factors(left, "ElementTimes", _is("Sigmoid"), _same(memory))
+        taken = _factors(right, "ElementTimes", _is("Sigmoid"), _is("Tanh"))
         if kept is not None and taken is not None:
             return [taken[0], shown[0], kept[0], taken[1]]
     return None
@@ -122,7 +125,7 @@ def _is_diagonal(matrix: np.ndarray) -> bool:
 
 def _diagonals(holes: list[np.ndarray | None]) -> np.ndarray | None:
     size = next((len(hole) for hole in holes if hole is not None), None)
-    return None if size is None else np.stack([np.zeros(size) if one is None else np.diag(one) for one in holes])
+    return None if size is None else np.stack([np.zeros(size) if hole is None else np.diag(hole) for hole in holes])
 
 
 def _gru(delays: list[Node], loop: Collection[Node], constants: Constants) -> Cell | None:
@@ -139,28 +142,30 @@ def _gru(delays: list[Node], loop: Collection[Node], constants: Constants) -> Ce
         return None
     product, (reset, passed) = products[0]
     matrix, after = candidate.matrices.pop(product), passed is not state
-    own = affine(passed, scope) if after else Affine({state: matrix}, np.zeros(len(matrix)))
-    if after and not (np.array_equal(matrix, np.eye(len(matrix))) and set(own.matrices) == {state}):
+    passed_part = affine(passed, scope) if after else Affine({state: matrix}, np.zeros(len(matrix)))
+    if after and not (np.array_equal(matrix, np.eye(len(matrix))) and set(passed_part.matrices) == {state}):
         return None
-    whole = Affine({**candidate.matrices, **own.matrices}, candidate.bias, candidate.constants | own.constants)
+    whole = Affine(
+        {**candidate.matrices, **passed_part.matrices}, candidate.bias, candidate.constants | passed_part.constants
+    )
     gates = [*(affine(gate.input(0), scope) for gate in (update, reset)), whole]
-    found = _cell("GRU", (state,), gates, None, loop)
-    if found is None:
+    cell = _cell("GRU", (state,), gates, None, loop)
+    if cell is None:
         return None
-    found.biases[1, 2] = own.bias
-    return found._replace(after=after)
+    cell.biases[1, 2] = passed_part.bias
+    return cell._replace(after=after)
 
 
 def _mixed(h: Node, state: Node, constants: Constants) -> tuple[Node, Node] | None:
     """z and n of (1 - z) * n + z * h', or of n + z * (h' - n)."""
     if h.operation != "Plus":
         return None
-    for one, other in (h.connected, h.connected[::-1]):
-        moved = _factors(other, "ElementTimes", _is("Sigmoid"), _is("Minus"))
-        if one.operation == "Tanh" and moved is not None and list(moved[1].connected) == [state, one]:
-            return moved[0], one
-        fresh = _factors(one, "ElementTimes", _is("Minus"), _is("Tanh"))
-        kept = _factors(other, "ElementTimes", _is("Sigmoid"), _same(state))
+    for left, right in (h.connected, h.connected[::-1]):
+        moved = _factors(right, "ElementTimes", _is("Sigmoid"), _is("Minus"))
+        if left.operation == "Tanh" and moved is not None and list(moved[1].connected) == [state, left]:
+            return moved[0], left
+        fresh = _factors(left, "ElementTimes", _is("Minus"), _is("Tanh"))
+        kept = _factors(right, "ElementTimes", _is("Sigmoid"), _same(state))
         if fresh is not None and kept is not None and fresh[0].input(1) is kept[0]:
             ones = constants.get(fresh[0].input(0))
             if ones is not None and bool((ones == 1).all()):
@@ -200,8 +205,8 @@ def write(cell: Cell, value: Callable[[Node], Operand], constants: Constants, em
     emit.owner = result.name
     start = len(emit.graph.operators)
     parts = [
-        one.name if len(one.dims) == 1 else emit.reshape(one.name, 2, (shapes.size(one.dims),))
-        for one in map(value, cell.inputs)
+        operand.name if len(operand.dims) == 1 else emit.reshape(operand.name, 2, (shapes.size(operand.dims),))
+        for operand in map(value, cell.inputs)
     ]
     x = parts[0] if len(parts) == 1 else emit.op("Concat", *parts, axis=-1)
     gates, size = cell.recurrence.shape[:2]
@@ -219,21 +224,21 @@ def write(cell: Cell, value: Callable[[Node], Operand], constants: Constants, em
     lengths = emit.lengths.get(result.axis or "") if backwards else None
     ends = "" if lengths is None else emit.op("Cast", lengths, to=np.dtype(np.int32))
     batch = emit.op("Concat", emit.integers([1]), emit.op("Shape", x, start=1, end=2), axis=0)
-    starts = [_start(one, constants, batch, size, emit) for one in cell.states]
-    given = [x, names["W"], names["R"], names["B"], ends, *starts, *([names["P"]] if "P" in names else [])]
-    while not given[-1]:
-        given.pop()
+    starts = [_start(state, constants, batch, size, emit) for state in cell.states]
+    operands = [x, names["W"], names["R"], names["B"], ends, *starts, *([names["P"]] if "P" in names else [])]
+    while not operands[-1]:
+        operands.pop()
     attributes = {"linear_before_reset": int(cell.after)} if cell.kind == "GRU" else {}
     direction = "reverse" if backwards else "forward"
-    found = emit.op(cell.kind, *given, hidden_size=size, direction=direction, **attributes)
+    output = emit.op(cell.kind, *operands, hidden_size=size, direction=direction, **attributes)
     dims = tuple(reversed(result.shape or ()))
-    found = emit.reshape(emit.squeeze(found, 1), 2, dims) if dims != (size,) else emit.squeeze(found, 1)
-    emit.rename(found, result.name, start)
+    output = emit.reshape(emit.squeeze(output, 1), 2, dims) if dims != (size,) else emit.squeeze(output, 1)
+    emit.rename(output, result.name, start)
     return Operand(result.name, 2, dims)
 
 
 def _start(delay: Node, constants: Constants, batch: str, size: int, emit: Emitter) -> str:
-    """What a state is before the first step, `(1, batch, hidden)`; empty: zeros."""
+    """Return a state before the first step, `(1, batch, hidden)`; empty: zeros."""
     initial = constants[delay.input(1)] if len(delay.inputs) > 1 else np.asarray(delay.options["defaultHiddenActivity"])
     if not initial.any():
         return ""

@@ -15,7 +15,7 @@ from cntkpy.networks.onnx.export import Exported
 from cntkpy.networks.onnx.package import onnxruntime
 
 ABSOLUTE, RELATIVE = 1e-5, 1e-4
-"""How far values may be apart, in single precision."""
+"""Largest difference of values in single precision."""
 
 DOUBLE_BOUND = 1e-9
 """The same in double precision, absolute and relative."""
@@ -30,7 +30,7 @@ MOST_SEQUENCES = 16
 
 
 class Difference(NamedTuple):
-    """How far an output is apart.
+    """Difference of an output.
 
     Attributes:
         output: its name.
@@ -47,18 +47,18 @@ def random_data(exported: Exported, random: np.random.Generator) -> Iterator[dic
     """Minibatches of normal numbers, one-hot vectors for sparse inputs, by name of the input `(T, S, ...)`."""
     along_time = len(exported.axes) == 2
     for steps in STEPS if along_time else (1,):
-        found: dict[str, np.ndarray] = {}
+        feeds: dict[str, np.ndarray] = {}
         for node in (*exported.inputs, *exported.unused):
-            own = 1 if node.axis == ONE else steps
+            count = 1 if node.axis == ONE else steps
             dims = tuple(reversed(node.shape or ()))
-            values = random.normal(size=(own, SEQUENCES, *dims))
+            values = random.normal(size=(count, SEQUENCES, *dims))
             if node.operation == "SparseInputValue" or node in exported.indices:
                 values = np.zeros_like(values)
                 size = values[0, 0].size
-                places = random.integers(0, size, (own, SEQUENCES, 1))
-                np.put_along_axis(values.reshape(own, SEQUENCES, size), places, 1, axis=2)
-            found[node.name] = values.astype(exported.dtype)
-        yield found
+                places = random.integers(0, size, (count, SEQUENCES, 1))
+                np.put_along_axis(values.reshape(count, SEQUENCES, size), places, 1, axis=2)
+            feeds[node.name] = values.astype(exported.dtype)
+        yield feeds
 
 
 def as_fed(exported: Exported, node: Node, array: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ def run(model: bytes, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     options.log_severity_level = FATAL
     try:
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        names = [one.name for one in session.get_outputs()]
+        names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, dict(data)), strict=True))
     except Exception as problem:  # its exceptions have no common base of their own
         if not type(problem).__module__.startswith("onnxruntime"):
@@ -104,7 +104,7 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
     Raises:
         UserError: onnxruntime is not installed.
     """
-    found: list[Difference] = []
+    differences: list[Difference] = []
     names = [node.name for node in exported.outputs]
     random = np.random.default_rng(seed)
     for data in random_data(exported, random):
@@ -114,7 +114,7 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
         feeds = {
             node.name: as_fed(exported, node, _with_mean(exported, node, data[node.name])) for node in exported.inputs
         }
-        got = run(model, feeds | {exported.lengths[axis]: one for axis, one in lengths.items()})
+        got = run(model, feeds | {exported.lengths[axis]: lengths for axis, lengths in lengths.items()})
         here: list[Difference] = []
         for node in exported.outputs:
             value, mask = expected[node.name]
@@ -122,8 +122,8 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
             if lengths and mask is not None and node.axis != ONE:
                 pair = _where_there_are_steps(pair, mask, exported.axes[0] == "batch")
             here.append(difference(node.name, *pair))
-        found = merged(found, here)
-    return found
+        differences = merged(differences, here)
+    return differences
 
 
 def _with_mean(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
@@ -135,32 +135,34 @@ def random_lengths(
     exported: Exported, data: Mapping[str, np.ndarray], random: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """By time axis, the numbers of steps that a model has as inputs; one sequence is as long as the data."""
-    found: dict[str, np.ndarray] = {}
+    drawn_lengths: dict[str, np.ndarray] = {}
     for node in (*exported.inputs, *exported.unused):
-        if node.axis in exported.lengths and node.axis not in found:
+        if node.axis in exported.lengths and node.axis not in drawn_lengths:
             steps, count = (int(size) for size in data[node.name].shape[:2])
             drawn = [steps, *(int(random.integers(1, steps + 1)) for _ in range(count - 1))]
-            found[node.axis] = np.array(drawn, np.int64)
-    return found
+            drawn_lengths[node.axis] = np.array(drawn, np.int64)
+    return drawn_lengths
 
 
 def _where_there_are_steps(
     pair: tuple[np.ndarray, np.ndarray], mask: np.ndarray, batch_first: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two values without what is behind the ends of sequences."""
+    """Return two values without the padding of sequences."""
     time = 1 if batch_first else 0
     steps = min(pair[0].shape[time], pair[1].shape[time])
     mask = (mask.T if batch_first else mask).take(range(steps), axis=time)
     return pair[0].take(range(steps), axis=time)[mask], pair[1].take(range(steps), axis=time)[mask]
 
 
-def merged(some: Sequence[Difference], others: Sequence[Difference]) -> list[Difference]:
+def merged(some: Sequence[Difference], later: Sequence[Difference]) -> list[Difference]:
     """For each output the larger of two differences; those of an output that only one has."""
-    found = {one.output: one for one in some}
-    for other in others:
-        one = found.get(other.output, other)
-        found[other.output] = Difference(other.output, max(one.largest, other.largest), one.allowed and other.allowed)
-    return list(found.values())
+    by_output = {difference.output: difference for difference in some}
+    for difference in later:
+        former = by_output.get(difference.output, difference)
+        by_output[difference.output] = Difference(
+            difference.output, max(former.largest, difference.largest), former.allowed and difference.allowed
+        )
+    return list(by_output.values())
 
 
 def with_data(exported: Exported) -> list[Node]:
@@ -180,7 +182,7 @@ def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np
     Raises:
         UserError: onnxruntime is not installed.
     """
-    found: list[Difference] = []
+    differences: list[Difference] = []
     nodes = with_data(exported)
     for values in sequences[:MOST_SEQUENCES]:
         arrays = {node.name: _arranged(exported, node, value) for node, value in zip(nodes, values, strict=True)}
@@ -191,8 +193,8 @@ def check_data(exported: Exported, model: bytes, sequences: Sequence[Sequence[np
                 feeds[exported.lengths[node.axis]] = np.array([steps])
         got = run(model, feeds)
         here = [difference(node.name, got[node.name], arrays[node.name]) for node in nodes[len(exported.inputs) :]]
-        found = merged(found, here)
-    return found
+        differences = merged(differences, here)
+    return differences
 
 
 def _arranged(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
@@ -209,7 +211,7 @@ def _arranged(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
 
 
 def difference(name: str, got: np.ndarray, expected: np.ndarray) -> Difference:
-    """How far two arrays are apart; elements that are equal, infinite or not numbers in both, are not."""
+    """Return the difference of two arrays; elements that are equal, infinite or not numbers in both, are not."""
     if got.shape != expected.shape:
         return Difference(name, float("inf"), False)
     mine, theirs = np.asarray(expected, np.float64), np.asarray(got, np.float64)

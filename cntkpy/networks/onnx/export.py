@@ -39,7 +39,7 @@ Evaluate = Callable[[ValidatedNetwork, list[str]], Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What an export is asked for.
+    """Options of an export.
 
     Args:
         outputs: names of nodes; none: those of the group `output`.
@@ -119,9 +119,9 @@ def export(network: Network, evaluate: Evaluate, settings: Settings = Settings()
 
 def _outputs(network: Network, settings: Settings) -> list[str]:
     """The nodes that are exported, and those whose softmax was added."""
-    names = [network.find(one).name for one in settings.outputs]
-    for one in settings.softmax:
-        source = network.find(one)
+    names = [network.find(output).name for output in settings.outputs]
+    for name in settings.softmax:
+        source = network.find(name)
         posterior = f"{source.name}.softmax"
         if posterior not in network:
             create(network, "Softmax", posterior, [source])
@@ -129,7 +129,7 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
     names = names or [node.name for node in network.groups["output"] if not _of_training(node)]
     if not names:
         message = "the network has no output node" + (" but criteria" if network.groups["output"] else "")
-        listed = ", ".join(f"--output {one}" for one in _candidates(network)) or "there is none"
+        listed = ", ".join(f"--output {candidate}" for candidate in _candidates(network)) or "there is none"
         raise UserError("UnknownNode", message, hint=f"name one: {listed}")
     return list(dict.fromkeys(names))
 
@@ -137,14 +137,14 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
 def _candidates(network: Network) -> list[str]:
     """The nodes that one may want to export: what criteria look at, else what nothing looks at."""
     nodes = [node for node in network.nodes.values() if node.has_layout and node.inputs and node.operation in RULES]
-    below = {source for one in network.nodes.values() if _of_training(one) for source in one.connected}
-    used = {source for one in network.nodes.values() for source in one.connected}
-    found = [one for one in nodes if one in below] or [one for one in nodes if one not in used]
-    return [one.name for one in found[-MOST_CANDIDATES:]]
+    below = {source for node in network.nodes.values() if _of_training(node) for source in node.connected}
+    used = {source for node in network.nodes.values() for source in node.connected}
+    candidates = [node for node in nodes if node in below] or [node for node in nodes if node not in used]
+    return [node.name for node in candidates[-MOST_CANDIDATES:]]
 
 
 def _of_training(node: Node) -> bool:
-    """Whether a node is an output only if it is asked for."""
+    """Return whether a node is an output only if it is asked for."""
     return node.operation in REFUSED or node.kind.family == "Criteria"
 
 
@@ -154,7 +154,7 @@ class _Export:
     def __init__(
         self, network: ValidatedNetwork, names: list[str], evaluate: Evaluate, settings: Settings, name: str
     ) -> None:
-        self.network, self.settings, self.evaluate = network, settings, evaluate
+        self.network, self.settings = network, settings
         self.plan = Plan(network, names, training=False)
         needed = set(self.plan.inputs)
         self.inputs = [node for node in network.nodes.values() if node in needed]  # in the order of the network
@@ -165,18 +165,17 @@ class _Export:
         self.emit = Emitter(Graph(name), self.names, {}, self.dtype, settings.opset)
         self.values: dict[Node, Operand] = {}
         self.refused: dict[Node, str] = {}
-        self.notes: list[str] = []
-        self.fixed = _fixed(self.plan.nodes)
-        self.lead = 2 if _along_time(self.plan.nodes) else 1
-        self.folded = self._folded()
-        self.indices = [self._index(one) for one in settings.indices]
+        self.fixed = fixed_nodes(self.plan.nodes)
+        self.lead = 2 if along_time(self.plan.nodes) else 1
+        self.folded = _folded(network, self.plan, self.fixed, evaluate, self.refused, self.dtype)
+        self.indices = [_index(network, index) for index in settings.indices]
         self.means = _means(network, settings.means, self.dtype)
 
     def __call__(self) -> Exported:
         for node in self.plan.outputs:
             if node in self.fixed or node.kind.layout == "always":
-                what = "an input" if node.kind.layout == "always" else "the same whatever the data are"
-                raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is {what}", span=node.span)
+                reason = "an input" if node.kind.layout == "always" else "the same whatever the data are"
+                raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is {reason}", span=node.span)
         inputs = [self._input(node) for node in self.inputs]
         if self.settings.lengths and self.lead == 2:
             inputs += self._lengths()
@@ -189,13 +188,12 @@ class _Export:
             else:
                 self._node(component[0])
         if self.refused:
-            raise self._error()
+            raise _refusal(self.refused)
         self.emit.graph.inputs = inputs
         self.emit.graph.outputs = [self._output(node) for node in self.plan.outputs]
         prune(self.emit.graph, self.emit.constants, self.names.derived)
         used = {port.name for port in self.emit.graph.inputs}
         axes = self._axes(DEFAULT)
-        self._note()
         return Exported(
             self.emit.graph,
             self.emit.constants,
@@ -206,24 +204,12 @@ class _Export:
             [node for node in self.inputs if node.name not in used],
             self.plan.outputs,
             self.network,
-            self.notes,
+            _notes(self.plan, self.network.precision, self.settings.double),
             self.indices,
             {axis: name for axis, name in lengths.items() if name in used},
             {node.name: mean for node, mean in self.means.items() if node.name in used},
             sorted(self.names.trained.intersection(self.emit.constants)),
         )
-
-    def _note(self) -> None:
-        if self.network.precision == "double" and not self.settings.double:
-            self.notes.append("the network is of precision double; its parameters are written as float (--double)")
-        if self.network.precision == "half":
-            self.notes.append("the network is of half precision; the model has its parameters, and computes, in float")
-        never = [
-            n.name for n in self.plan.nodes if n.kind.running and n.operation == "BatchNormalization" and not n.samples
-        ]
-        if never:
-            listed = ", ".join(f"'{one}'" for one in never[:5]) + (", ..." if len(never) > 5 else "")
-            self.notes.append(f"the running statistics were never updated by a training here: {listed}")
 
     # ---- inputs and outputs
 
@@ -239,7 +225,7 @@ class _Export:
         if node in self.indices:
             return Port(node.name, axes, "integer")
         if node.operation == "AttentionWeights":  # as many elements as the sequence of the keys has steps
-            keys = next(one for one in self._axes(node.input(1).axis) if one != "batch")
+            keys = next(axis for axis in self._axes(node.input(1).axis) if axis != "batch")
             return Port(node.name, (*axes, keys, 1))
         return Port(node.name, (*axes, *_reversed(node)))
 
@@ -252,13 +238,6 @@ class _Export:
             self.emit.lengths[str(axis)] = name
             ports.append(Port(name, ("batch",), "integer"))
         return ports
-
-    def _index(self, name: str) -> Node:
-        """An input of vectors that are given by the numbers of their ones."""
-        node = self.network.find(name)
-        if node.kind.layout != "always" or len(node.shape or ()) != 1:
-            raise UserError("InvalidArgument", f"'{node.name}' is not an input of vectors, which indices can stand for")
-        return node
 
     def _turned(self, name: str, node: Node, out: bool, dims: Dims | None = None) -> str:
         """A value as users see it (`out`), or the other way round: batch first, and one step without time.
@@ -305,23 +284,6 @@ class _Export:
 
     # ---- what is the same for all samples
 
-    def _folded(self) -> dict[Node, np.ndarray]:
-        """The values of nodes that do not depend on data, where they meet nodes that do."""
-        wanted = {i for node in self.plan.nodes if node not in self.fixed for i in node.connected if i in self.fixed}
-        found: dict[Node, np.ndarray] = {}
-        computed: list[Node] = []
-        for node in (one for one in self.plan.nodes if one in wanted):
-            if node.value is not None and (node.is_parameter or node.kind.precompute):
-                found[node] = node.value
-            elif node.is_parameter:
-                self.refused[node] = "it has no value"
-            elif not node.kind.time.makes_axis:
-                computed.append(node)
-        if computed:
-            values = self.evaluate(self.network, [node.name for node in computed])
-            found |= {node: np.asarray(values[node.name]) for node in computed}
-        return {node: value.astype(self.dtype).reshape(_reversed(node)) for node, value in found.items()}
-
     def _value(self, node: Node) -> Operand:
         """A value in the graph; that of a node that does not depend on data becomes an initialiser when it is used."""
         if node not in self.values and node in self.folded:
@@ -332,8 +294,8 @@ class _Export:
     # ---- nodes
 
     def _node(self, node: Node) -> None:
-        if not all(one in self.values or one in self.folded for one in node.connected):
-            if not any(one in self.refused for one in self.network.below([node])):
+        if not all(node in self.values or node in self.folded for node in node.connected):
+            if not any(node in self.refused for node in self.network.below([node])):
                 self.refused[node] = "an operand has no value"
             return
         self.emit.owner = node.name
@@ -347,7 +309,7 @@ class _Export:
             result = self.emit.expand(self.emit.real(0), leading, _reversed(node))
         else:
             try:
-                result = self.rule(node, self.emit, [self._value(one) for one in node.connected], self.lead)
+                result = self.rule(node, self.emit, [self._value(node) for node in node.connected], self.lead)
             except NotExpressible as problem:
                 self.refused[node] = str(problem)
                 return
@@ -363,12 +325,12 @@ class _Export:
         rule = RULES.get(node.operation)
         if rule is None:
             raise NotExpressible(REFUSED.get(node.operation, "this operation has no equivalent"))
-        constants = {k: self.folded[one] for k, one in enumerate(node.connected) if one in self.folded}
+        constants = {k: self.folded[operand] for k, operand in enumerate(node.connected) if operand in self.folded}
         return rule(Use(node, operands, emit, lead if node.has_layout else 0, constants))
 
     def _loop(self, component: list[Node]) -> None:
         outside = {i for node in component for i in node.connected} - set(component)
-        if not all(one in self.values or one in self.folded for one in outside):
+        if not all(node in self.values or node in self.folded for node in outside):
             return
         if self.dtype == np.float32:  # runtimes have no LSTM and GRU of other numbers
             cell = cells.recognised(component, self.plan, self.folded)
@@ -376,19 +338,67 @@ class _Export:
                 self.values[cell.result] = cells.write(cell, self._value, self.folded, self.emit)
                 return
         try:
-            found = loops.scan(component, self.plan, self._value, self.emit, self.rule)
+            results = loops.scan(component, self.plan, self._value, self.emit, self.rule)
         except loops.Refused as problem:
             self.refused |= problem.reasons
             return
-        self.values |= found
+        self.values |= results
 
-    def _error(self) -> UserError:
-        """One error for all nodes that have no equivalent."""
-        listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in self.refused.items())
-        count = f"{len(self.refused)} node" + "s" * (len(self.refused) > 1)
-        message = f"the network cannot be written as ONNX, because of {count}:\n{listed}"
-        hint = "export a part of it: --output NODE, in Python a function that it is made of"
-        return UserError("NotSupported", message, hint=hint)
+
+def _notes(plan: Plan, precision: str, double: bool) -> list[str]:
+    """Return the notes about an export: parameters of another type, statistics that were never updated."""
+    notes: list[str] = []
+    if precision == "double" and not double:
+        notes.append("the network is of precision double; its parameters are written as float (--double)")
+    if precision == "half":
+        notes.append("the network is of half precision; the model has its parameters, and computes, in float")
+    never = [n.name for n in plan.nodes if n.kind.running and n.operation == "BatchNormalization" and not n.samples]
+    if never:
+        listed = ", ".join(f"'{name}'" for name in never[:5]) + (", ..." if len(never) > 5 else "")
+        notes.append(f"the running statistics were never updated by a training here: {listed}")
+    return notes
+
+
+def _index(network: Network, name: str) -> Node:
+    """Return an input of vectors that are given by the numbers of their ones."""
+    node = network.find(name)
+    if node.kind.layout != "always" or len(node.shape or ()) != 1:
+        raise UserError("InvalidArgument", f"'{node.name}' is not an input of vectors, which indices can stand for")
+    return node
+
+
+def _refusal(refused: Mapping[Node, str]) -> UserError:
+    """Return one error for all nodes that have no equivalent."""
+    listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in refused.items())
+    count = f"{len(refused)} node" + "s" * (len(refused) > 1)
+    message = f"the network cannot be written as ONNX, because of {count}:\n{listed}"
+    hint = "export a part of it: --output NODE, in Python a function that it is made of"
+    return UserError("NotSupported", message, hint=hint)
+
+
+def _folded(
+    network: ValidatedNetwork,
+    plan: Plan,
+    fixed: set[Node],
+    evaluate: Evaluate,
+    refused: dict[Node, str],
+    dtype: np.dtype[Any],
+) -> dict[Node, np.ndarray]:
+    """Return the values of nodes that do not depend on data, where they meet nodes that do."""
+    wanted = {i for node in plan.nodes if node not in fixed for i in node.connected if i in fixed}
+    folded: dict[Node, np.ndarray] = {}
+    computed: list[Node] = []
+    for node in (node for node in plan.nodes if node in wanted):
+        if node.value is not None and (node.is_parameter or node.kind.precompute):
+            folded[node] = node.value
+        elif node.is_parameter:
+            refused[node] = "it has no value"
+        elif not node.kind.time.makes_axis:
+            computed.append(node)
+    if computed:
+        values = evaluate(network, [node.name for node in computed])
+        folded |= {node: np.asarray(values[node.name]) for node in computed}
+    return {node: value.astype(dtype).reshape(_reversed(node)) for node, value in folded.items()}
 
 
 def _reversed(node: Node) -> tuple[int, ...]:
@@ -396,37 +406,39 @@ def _reversed(node: Node) -> tuple[int, ...]:
 
 
 def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[Any]) -> dict[Node, np.ndarray]:
-    """What is subtracted from inputs, in the shape of their samples.
+    """Return the arrays subtracted from inputs, in the shape of their samples.
 
     Raises:
         UserError: there is no such input, or it has another size.
     """
-    found: dict[Node, np.ndarray] = {}
+    constants: dict[Node, np.ndarray] = {}
     for name, mean in means.items():
         node = network.find(name)
         if node.kind.layout != "always" or mean.size != np.prod(_reversed(node), dtype=int):
-            what = f"of the shape {list(_reversed(node))}" if node.kind.layout == "always" else "no input"
-            message = f"a mean of the shape {list(mean.shape)} cannot be subtracted from '{node.name}', which is {what}"
+            reason = f"of the shape {list(_reversed(node))}" if node.kind.layout == "always" else "no input"
+            message = (
+                f"a mean of the shape {list(mean.shape)} cannot be subtracted from '{node.name}', which is {reason}"
+            )
             raise UserError("InvalidArgument", message)
-        found[node] = mean.astype(dtype).reshape(_reversed(node))
-    return found
+        constants[node] = mean.astype(dtype).reshape(_reversed(node))
+    return constants
 
 
-def _fixed(nodes: Iterable[Node]) -> set[Node]:
+def fixed_nodes(nodes: Iterable[Node]) -> set[Node]:
     """The nodes that do not depend on data."""
-    found: set[Node] = set()
+    constant_nodes: set[Node] = set()
     for node in nodes:  # inputs before their users
         known = node.kind.precompute and node.computed
         constant = (
             not node.has_layout and not node.kind.random and node.kind.layout != "always" and not node.kind.memory
         )
-        if known or (constant and not node.kind.precompute and all(one in found for one in node.connected)):
-            found.add(node)
-    return found
+        if known or (constant and not node.kind.precompute and all(node in constant_nodes for node in node.connected)):
+            constant_nodes.add(node)
+    return constant_nodes
 
 
-def _along_time(nodes: list[Node]) -> bool:
-    """Whether nodes look along time, or are on several time axes."""
+def along_time(nodes: list[Node]) -> bool:
+    """Return whether nodes look along time, or are on several time axes."""
     axes = {node.axis for node in nodes if node.kind.layout == "always"}
     return len(axes) > 1 or any(
         node.kind.time.delay

@@ -25,10 +25,10 @@ def as_bytes(model: Any) -> bytes:
 
 def size_of(model: Any) -> int:
     """About how many bytes a file of a model would have."""
-    return sum(len(one.raw_data) for one in model.graph.initializer)
+    return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
-def write(path: str | Path, model: Any, most: int = MOST_BYTES) -> None:
+def write(path: str | Path, model: object, most: int = MOST_BYTES) -> None:
     """Write a model; large initialisers of one that does not fit into a file go to a second one, `NAME.data`.
 
     Args:
@@ -43,8 +43,8 @@ def write(path: str | Path, model: Any, most: int = MOST_BYTES) -> None:
     try:
         if size_of(model) > most:
             if isinstance(path, Url):
-                what = f"{path} cannot be written: the model is so large that its values are in a second file"
-                raise UserError("CannotWrite", what, hint="write the name of a file here, and copy both")
+                message = f"{path} cannot be written: the model is so large that its values are in a second file"
+                raise UserError("CannotWrite", message, hint="write the name of a file here, and copy both")
             _write(path.with_name(path.name + ".data"), _outside(model, path.name + ".data"))
         _write(path, as_bytes(model))
     except OSError as problem:

@@ -69,15 +69,15 @@ def scan(
         for index, source in enumerate(node.connected)
         if source not in members and index not in node.kind.time.whole
     )
-    sequences = [one for one in read if one.has_layout and not one.axis == ONE != loop[0].axis]
+    sequences = [node for node in read if node.has_layout and not node.axis == ONE != loop[0].axis]
     if not sequences:
         raise Refused({loop[0]: "it is part of a loop that no data enter"})
     inside: dict[Node, Operand] = {}
-    for one in read:
-        inside[one] = _outer(emit, value(one))
-    for one in sequences:
-        inside[one] = Operand(emit.names.take(f"{name}/{one.name}"), 1, value(one).dims)
-    wanted = [one for one in loop if one in plan.outputs or any(user not in members for user in plan.users[one])]
+    for operand in read:
+        inside[operand] = _outer(emit, value(operand))
+    for operand in sequences:
+        inside[operand] = Operand(emit.names.take(f"{name}/{operand.name}"), 1, value(operand).dims)
+    wanted = [node for node in loop if node in plan.outputs or any(user not in members for user in plan.users[node])]
     batch = emit.op("Shape", value(sequences[0]).name, start=1, end=2)
     states = [_state(node, inside, emit, batch) for node in loop if node.kind.time.delay]
 
@@ -89,19 +89,20 @@ def scan(
             continue
         body.owner = f"{name}/{node.name}"
         operands = [
-            value(one) if index in node.kind.time.whole else inside.get(one) for index, one in enumerate(node.connected)
+            value(operand) if index in node.kind.time.whole else inside.get(operand)
+            for index, operand in enumerate(node.connected)
         ]
-        if any(one is None for one in operands):
+        if any(operand is None for operand in operands):
             continue
         try:
-            result = rule(node, body, [one for one in operands if one is not None], 1)
+            result = rule(node, body, [operand for operand in operands if operand is not None], 1)
         except NotExpressible as problem:
             reasons[node] = str(problem)
             continue
         inside[node] = Operand(result, 1, _dims(node))
     if reasons:
         raise Refused(reasons)
-    scanned = [value(one).name for one in sequences]
+    scanned = [value(sequence).name for sequence in sequences]
     return _finished(states, wanted, sequences, scanned, inside, (emit, body), name)
 
 
@@ -121,7 +122,7 @@ def _finished(
     step = body.names.take(f"{name}/step") if lengths else ""
     for state in states:
         dims = _dims(state.delay)
-        ports.inputs += [Port(one, (BATCH, *dims)) for one in state.before]
+        ports.inputs += [Port(name, (BATCH, *dims)) for name in state.before]
         body.owner = f"{name}/{state.delay.name}"
         latest = _like(body, inside[state.delay.input(0)], dims, state.before[-1])
         if lengths:  # steps behind the end of a sequence come first and leave the state as it was
@@ -130,14 +131,14 @@ def _finished(
             latest = body.op("Where", there, latest, state.start)
         for after in (latest, *state.before[:-1]):
             ports.outputs.append(Port(body.op("Identity", after), (BATCH, *dims)))
-    ports.inputs += [Port(inside[one].name, (BATCH, *_dims(one))) for one in sequences]
+    ports.inputs += [Port(inside[sequence].name, (BATCH, *_dims(sequence))) for sequence in sequences]
     if lengths:
         ports.inputs.append(Port(step, (), "integer"))
         emit.owner = name
         scanned = [*scanned, steps_of_batch(emit, scanned[0])]
-    for one in wanted:
-        body.owner = f"{name}/{one.name}"
-        ports.outputs.append(Port(body.op("Identity", inside[one].name), (BATCH, *_dims(one))))
+    for node in wanted:
+        body.owner = f"{name}/{node.name}"
+        ports.outputs.append(Port(body.op("Identity", inside[node].name), (BATCH, *_dims(node))))
     emit.owner = name
     starts = [state.start for state in states for _ in state.before]
     results = emit.several(
@@ -150,9 +151,9 @@ def _finished(
         scan_output_directions=[backwards] * len(wanted),
     )
     since = len(emit.graph.operators) - 1
-    for result, one in zip(results[len(starts) :], wanted, strict=True):
-        emit.rename(result, one.name, since)
-    return {one: Operand(one.name, 2, _dims(one)) for one in wanted}
+    for result, node in zip(results[len(starts) :], wanted, strict=True):
+        emit.rename(result, node.name, since)
+    return {node: Operand(node.name, 2, _dims(node)) for node in wanted}
 
 
 def _dims(node: Node) -> tuple[int, ...]:

@@ -78,7 +78,7 @@ class _Conversion:
     def graph(self, graph: Graph) -> Any:
         """A graph without initialisers."""
         inputs, outputs = ([self._port(port) for port in ports] for ports in (graph.inputs, graph.outputs))
-        operators = [self._operator(one) for one in graph.operators]
+        operators = [self._operator(operator) for operator in graph.operators]
         return self._helper.make_graph(operators, graph.name, inputs, outputs)
 
     def _port(self, port: Port) -> Any:
@@ -86,10 +86,10 @@ class _Conversion:
 
     def _operator(self, operator: Operator) -> Any:
         attributes = {name: self._attribute(value) for name, value in sorted(operator.attributes.items())}
-        name = next(one for one in operator.outputs if one)
+        name = next(output for output in operator.outputs if output)
         return self._helper.make_node(operator.kind, operator.inputs, operator.outputs, name=name, **attributes)
 
-    def _attribute(self, value: Any) -> Any:
+    def _attribute(self, value: object) -> Any:
         if isinstance(value, np.dtype):
             return self._type(cast("np.dtype[Any]", value))
         if isinstance(value, Graph):

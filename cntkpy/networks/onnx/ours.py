@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from cntkpy.networks.arrays.batch import Batch, Grid
-from cntkpy.networks.compile.evaluate import compile_network, own_mask
+from cntkpy.networks.arrays.lazy import jax
+from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state, own_mask
 from cntkpy.networks.graph.axes import main_axis, separate_slots
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.onnx.package import require_jax
@@ -24,9 +25,10 @@ def masked_values(
     """As `values`, with where the sequences have steps, booleans `(T, S)`; None: everywhere."""
     require_jax()
     names = list(names)
-    found, _ = compile_network(network, names)({}, {}, batch)  # parameters are read from the nodes
-    masks = {name: own_mask(network.find(name), found[name], batch, found) for name in names}
-    return {name: (np.asarray(found[name]), None if (m := masks[name]) is None else np.asarray(m)) for name in names}
+    function = jax.jit(compile_network(network, names))  # one program compiles faster than one for each operation
+    computed, _ = function(network_parameters(network), network_state(network), batch)
+    masks = {name: own_mask(network.find(name), computed[name], batch, computed) for name in names}
+    return {name: (np.asarray(computed[name]), None if (m := masks[name]) is None else np.asarray(m)) for name in names}
 
 
 def constants(network: ValidatedNetwork, names: list[str]) -> Mapping[str, np.ndarray]:

@@ -38,7 +38,7 @@ def require_jax() -> None:
 
 
 def can_compare() -> bool:
-    """Whether onnxruntime and JAX are installed, so that both can compute a model."""
+    """Return whether onnxruntime and JAX are installed, so that both can compute a model."""
     return all(importlib.util.find_spec(name) is not None for name in ("onnxruntime", "jax"))
 
 

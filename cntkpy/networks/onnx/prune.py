@@ -1,4 +1,4 @@
-"""What nothing needs is taken out of a graph."""
+"""Operators that nothing needs are taken out of a graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prune(graph: Graph, constants: dict[str, np.ndarray], derived: dict[str, str
     forms = [name for name in derived if name in constants]
     for name in forms:
         parameter = derived[name]
-        if parameter not in needed and sum(derived[one] == parameter for one in forms) == 1:
+        if parameter not in needed and sum(derived[form] == parameter for form in forms) == 1:
             constants[parameter] = constants.pop(name)
             rename(graph.operators, name, parameter)
 

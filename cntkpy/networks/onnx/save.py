@@ -29,7 +29,7 @@ class Ready(NamedTuple):
     model: Any
 
     def describe(self) -> str:
-        """What is in it, in a line."""
+        """Return its contents in a line."""
         ports = self.exported.graph.inputs
         inputs = ", ".join(f"{port.name} [{' x '.join(map(str, port.dims))}]" for port in ports)
         operators = len(self.exported.graph.operators)
@@ -69,14 +69,16 @@ def compared(ready: Ready) -> list[Difference]:
     """
     if files.size_of(ready.model) > files.MOST_BYTES:
         return []
-    found = check(ready.exported, files.as_bytes(ready.model))
-    refuse(ready, found)
-    return found
+    differences = check(ready.exported, files.as_bytes(ready.model))
+    refuse(ready, differences)
+    return differences
 
 
 def refuse(ready: Ready, differences: list[Difference]) -> None:
     """Raise an error if values differ by more than they may."""
-    wrong = ", ".join(f"'{one.output}' by {one.largest:.2g}" for one in differences if not one.allowed)
+    wrong = ", ".join(
+        f"'{difference.output}' by {difference.largest:.2g}" for difference in differences if not difference.allowed
+    )
     if wrong:
         message = f"the values of onnxruntime differ, those of {wrong}; {ready.path} is not written"
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")

@@ -32,10 +32,10 @@ def check_size(minibatch_size: Any) -> int:
     return number
 
 
-def check_share(rank: Any, workers: Any, what: str = "worker") -> None:
+def check_share(rank: Any, workers: Any, kind: str = "worker") -> None:
     """Worker `rank` of `workers`."""
-    if not 0 <= whole_number(rank, f"the number of the {what}", -(2**63)) < whole_number(workers, f"{what}s", 1):
-        raise ArgumentError(f"{what} {rank} of {workers}", f"{what}s are numbered from 0")
+    if not 0 <= whole_number(rank, f"the number of the {kind}", -(2**63)) < whole_number(workers, f"{kind}s", 1):
+        raise ArgumentError(f"{kind} {rank} of {workers}", f"{kind}s are numbered from 0")
 
 
 def state_field(state: Any, field: str) -> int:

@@ -133,21 +133,21 @@ class BeginningBytes:
     def __init__(self, path: str, text: bytes) -> None:
         self.path, self.size, self._text = path, len(text), text
 
-    def read(self, into: np.ndarray, at: int) -> None:
-        """Fill a uint8 array from byte `at` on."""
-        if at + len(into) > self.size:
+    def read(self, into: np.ndarray, offset: int) -> None:
+        """Fill a uint8 array from byte `offset` on."""
+        if offset + len(into) > self.size:
             raise self.cut_short()
-        into.data[:] = memoryview(self._text)[at : at + len(into)]
+        into.data[:] = memoryview(self._text)[offset : offset + len(into)]
 
-    def read_some(self, view: memoryview, at: int) -> int:
-        """Read some bytes from byte `at` on; 0 at the end."""
-        text = self._text[at : at + len(view)]
+    def read_some(self, view: memoryview, offset: int) -> int:
+        """Read some bytes from byte `offset` on; 0 at the end."""
+        text = self._text[offset : offset + len(view)]
         view[: len(text)] = text
         return len(text)
 
-    def bytes(self, at: int, length: int) -> bytes:
+    def bytes(self, offset: int, length: int) -> bytes:
         """Return these bytes; fewer at the end."""
-        return self._text[at : at + length]
+        return self._text[offset : offset + length]
 
     def stream(self, buffering: int = -1) -> BinaryIO:
         """Return the text as a file of its own position."""

@@ -62,13 +62,13 @@ class Broken(Exception):
 
     Args:
         what: what is wrong.
-        at: the byte.
+        offset: the byte.
         program: for a file that is whole, but needs more than is provided: the program that unpacks it.
     """
 
-    def __init__(self, what: str, at: int, program: str = "") -> None:
-        super().__init__(what)
-        self.at, self.program = at, program
+    def __init__(self, problem: str, offset: int, program: str = "") -> None:
+        super().__init__(problem)
+        self.offset, self.program = offset, program
 
 
 class Restart(NamedTuple):
@@ -101,6 +101,34 @@ class Unpacker(Protocol):
 
 Read = Callable[[int, int], bytes]
 """Bytes of the compressed file: (first, how many)."""
+
+
+_BINARY = {
+    b"PAR1": ("a Parquet file", "read it with type=ParquetDeserializer"),
+    b"ARROW1\0\0": ("an Arrow file", "read it with type=ArrowDeserializer"),
+    b"FEA1": ("a file of Feather, version 1", "write version 2, which type=ArrowDeserializer reads"),
+    b"\x89HDF\r\n\x1a\n": ("an HDF5 file", "write its tables as Parquet or CSV"),
+    b"\x93NUMPY": ("an array of NumPy", "write arrays by numpy.savez: cntkpy convert NAME.npz NAME.ctf"),
+    b"SQLite format 3\0": ("a database of SQLite", "write its tables as Parquet or CSV"),
+    b"Obj\1": ("an Avro file", "write it as Parquet or CSV"),
+}
+"""Beginnings of files of data that are not text, what they are, and what to do."""
+_MEMBERS = {
+    b"[Content_Types].xml": ("a workbook (xlsx)", "save the sheet as CSV"),
+    b"_rels/.rels": ("a workbook (xlsx)", "save the sheet as CSV"),
+    b"mimetype": ("a document (OpenDocument)", "save the sheet as CSV"),
+    b".npy": ("an archive of arrays (npz)", "make text of it: cntkpy convert NAME.npz NAME.ctf"),
+}
+"""Parts of the name of the first member of a ZIP archive, what the archive is, and what to do."""
+
+
+def binary_format(head: bytes) -> tuple[str, str] | None:
+    """Return what data that are not text are, by their first bytes, and what to do; None where that is not known."""
+    if head[:4] == b"PK\3\4":
+        return next((kind for name, kind in _MEMBERS.items() if name in head[30:]), None)
+    if not any(byte < 9 for byte in head):  # text, as of a table whose first column is PAR1
+        return None
+    return next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), None)
 
 
 def format_of(head: bytes) -> str | None:
@@ -423,9 +451,9 @@ class SeekTable(NamedTuple):
     plain: np.ndarray
     packed: np.ndarray
 
-    def place(self, at: int) -> Restart:
-        """The start of the frame with byte `at` of the plain text."""
-        frame = max(0, min(int(np.searchsorted(self.plain, at, side="right")), len(self.plain) - 1) - 1)
+    def place(self, offset: int) -> Restart:
+        """The start of the frame with byte `offset` of the plain text."""
+        frame = max(0, min(int(np.searchsorted(self.plain, offset, side="right")), len(self.plain) - 1) - 1)
         return Restart(int(self.plain[frame]), int(self.packed[frame]))
 
     def has(self, place: Restart) -> bool:

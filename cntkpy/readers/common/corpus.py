@@ -10,6 +10,7 @@ import numpy as np
 
 from cntkpy.readers.errors import DataError
 
+_LEADING = re.compile(r"[ \t]*([0-9]+)")
 _DIGITS = re.compile("[0-9]{1,20}")
 
 
@@ -53,8 +54,15 @@ class Corpus:
 
 
 def padded_keys(names: Iterable[str]) -> Counter[str]:
-    """Return the keys that begin with a zero and another digit, with their counts."""
-    return Counter(name for name in names if name[:1] == "0" and len(name) > 1)
+    """Return the keys that are written otherwise than their number is, as `007` and `7a`, with their counts."""
+    return Counter(name for name in names if not (name.isdecimal() and (name[0] != "0" or len(name) == 1)))
+
+
+def _leading_number(name: str) -> int:
+    """Return the number that a key begins with."""
+    digits = _LEADING.match(name)
+    assert digits is not None, name
+    return int(digits[1])
 
 
 def same_number(padded: Mapping[str, int], numbers: np.ndarray) -> tuple[str, str] | None:
@@ -69,11 +77,9 @@ def same_number(padded: Mapping[str, int], numbers: np.ndarray) -> tuple[str, st
     values, counts = np.unique(numbers, return_counts=True)
     total = dict(zip(values.tolist(), counts.tolist(), strict=True))
     for name, count in padded.items():
-        if total[int(name)] > count:
-            other_numbers = (
-                other_number for other_number in padded if int(other_number) == int(name) and other_number != name
-            )
-            return name, next(other_numbers, str(int(name)))
+        if total[number := _leading_number(name)] > count:
+            same = (key for key in padded if _leading_number(key) == number and key != name)
+            return name, next(same, str(number))
     return None
 
 

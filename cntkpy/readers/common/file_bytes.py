@@ -64,11 +64,11 @@ class FileBytes:
         """The number of the open file."""
         return self._file.fileno()
 
-    def read(self, into: np.ndarray, at: int) -> None:
-        """Fill a uint8 array from byte `at` on."""
+    def read(self, into: np.ndarray, offset: int) -> None:
+        """Fill a uint8 array from byte `offset` on."""
         view, got = into.data, 0
         while got < len(view):
-            count = self._with_retries(view[got:], at + got)
+            count = self._with_retries(view[got:], offset + got)
             if not count:
                 raise self.cut_short()
             got += count
@@ -78,24 +78,24 @@ class FileBytes:
         """The descriptor that kernels read from; -1 where they cannot."""
         return self._file.fileno() if can_read_at() else -1
 
-    def pieces(self, into: np.ndarray, at: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> None:
+    def pieces(self, into: np.ndarray, offset: np.ndarray, sizes: np.ndarray, places: np.ndarray) -> None:
         """Fill parts of a uint8 array: into[places[i] : places[i] + sizes[i]] from byte at[i] on, all int64."""
         if len(sizes) and (sizes.min() < 0 or places.min() < 0 or int((places + sizes).max()) > len(into)):
             raise ValueError("a piece does not fit the array")
         done, descriptor = 0, self.descriptor
-        while done < len(at):
+        while done < len(offset):
             if descriptor >= 0:
                 from cntkpy.readers.kernels.row_kernels import read_pieces
 
-                done = read_pieces(descriptor, at, sizes, places, into, done)
-            if done < len(at):  # what could not be read in one go, or is not there
+                done = read_pieces(descriptor, offset, sizes, places, into, done)
+            if done < len(offset):  # what could not be read in one go, or is not there
                 place = int(places[done])
-                self.read(into[place : place + int(sizes[done])], int(at[done]))
+                self.read(into[place : place + int(sizes[done])], int(offset[done]))
                 done += 1
 
-    def read_past(self, view: memoryview, at: int) -> int:
-        """Read some bytes from byte `at` on, see `systems.files.read_past`; 0 at the end."""
-        return self._with_retries(view, at, read_past)
+    def read_past(self, view: memoryview, offset: int) -> int:
+        """Read some bytes from byte `offset` on, see `systems.files.read_past`; 0 at the end."""
+        return self._with_retries(view, offset, read_past)
 
     def _with_retries(
         self, view: memoryview, position: int, read: Callable[[int, memoryview, int], int] = read_at
@@ -115,18 +115,18 @@ class FileBytes:
         except OSError as error:
             raise DataError(f"{reason}: {error.strerror or error}", path=self.path, hint=cure(error)) from None
 
-    def bytes(self, at: int, length: int) -> bytes:
+    def bytes(self, offset: int, length: int) -> bytes:
         """These bytes; fewer at the end of the file."""
-        out = np.empty(max(0, min(length, self.size - at)), np.uint8)
-        self.read(out, at)
+        out = np.empty(max(0, min(length, self.size - offset)), np.uint8)
+        self.read(out, offset)
         return out.tobytes()
 
-    def window(self, at: int, length: int, dtype: np.dtype) -> np.ndarray:
+    def window(self, offset: int, length: int, dtype: np.dtype) -> np.ndarray:
         """These bytes as elements, read into an array: a mapped file that becomes shorter would end the process."""
-        if os.fstat(self._file.fileno()).st_size < at + length:
+        if os.fstat(self._file.fileno()).st_size < offset + length:
             raise self.cut_short()  # before anything is allocated
         result = np.empty(length // dtype.itemsize, dtype)
-        self.read(result.view(np.uint8), at)
+        self.read(result.view(np.uint8), offset)
         return result
 
     def cut_short(self) -> DataError:
@@ -140,6 +140,6 @@ class _Passing:
     def __init__(self, of: FileBytes) -> None:
         self.size, self._of = of.size, of
 
-    def read_some(self, view: memoryview, at: int) -> int:
-        """Read some bytes from byte `at` on; 0 at the end."""
-        return self._of.read_past(view, at)
+    def read_some(self, view: memoryview, offset: int) -> int:
+        """Read some bytes from byte `offset` on; 0 at the end."""
+        return self._of.read_past(view, offset)

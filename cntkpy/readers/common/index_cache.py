@@ -95,12 +95,12 @@ def load(cache: str, path: str, is_sound: Callable[[Arrays, Details, int], bool]
     return None
 
 
-def save(cache: str, path: str, arrays: Arrays, more: Details) -> None:
+def save(cache: str, path: str, arrays: Arrays, details: Details) -> None:
     """Keep an index, but not one of the beginning of a file."""
     if current() is not None:
         return
     try:
-        about = json.dumps({"file": describe(path), "more": more})
+        about = json.dumps({"file": describe(path), "more": details})
         with atomic_write(cache, through_link=False) as file:
             np.savez(file, about=np.frombuffer(about.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
     except OSError as error:

@@ -20,7 +20,17 @@ import numpy as np
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, open_input, read_input
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.readers.common.beginnings import BeginningBytes, current
-from cntkpy.readers.common.codecs import PIECE, Broken, Restart, Unpacker, format_at_start, seek_table, unpacker
+from cntkpy.readers.common.codecs import (
+    LONGEST_MAGIC,
+    PIECE,
+    Broken,
+    Restart,
+    Unpacker,
+    binary_format,
+    format_at_start,
+    seek_table,
+    unpacker,
+)
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.position import Position
 from cntkpy.readers.common.recent import RECENTLY
@@ -84,13 +94,13 @@ class PackedBytes:
         self._apart, self._copies_apart = APART, COPIES_APART
         self._table = seek_table(file.bytes, file.size) if kind == "zstd" else None
         self._size: int | None = None if self._table is None else int(self._table.plain[-1])
-        self._told = False
+        self._warned = False
         self._changed = Condition()
         """Held while the unpacker is looked at, but not while the thread uses it."""
         self._next_read = self._next_of_stream = 0
         self._thread: Thread | None = None
         """Unpacks ahead from `_at` to `_until`; nobody else uses the unpacker."""
-        self._at = self._until = 0
+        self._offset = self._until = 0
 
     @property
     def packed_size(self) -> int:
@@ -107,39 +117,39 @@ class PackedBytes:
                 position = position if piece is None else piece[0] + len(piece[1])
             return self._size
 
-    def read(self, into: np.ndarray, at: int) -> None:
-        """Fill a uint8 array from byte `at` of the plain text on."""
+    def read(self, into: np.ndarray, offset: int) -> None:
+        """Fill a uint8 array from byte `offset` of the plain text on."""
         view = into.data
-        in_order, self._next_read = at == self._next_read, at + len(view)
+        in_order, self._next_read = offset == self._next_read, offset + len(view)
         got = 0
         while got < len(view):
-            count = self._some(view[got:], at + got)
+            count = self._some(view[got:], offset + got)
             if not count:
                 raise self.cut_short()
             got += count
         if in_order:
-            self._unpack_ahead(at + got)
+            self._unpack_ahead(offset + got)
 
-    def read_some(self, view: memoryview, at: int) -> int:
-        """Read some bytes of the plain text from byte `at` on; 0 at its end."""
-        in_order = at == self._next_of_stream
-        count = self._some(view, at)
-        self._next_of_stream = at + count
+    def read_some(self, view: memoryview, offset: int) -> int:
+        """Read some bytes of the plain text from byte `offset` on; 0 at its end."""
+        in_order = offset == self._next_of_stream
+        count = self._some(view, offset)
+        self._next_of_stream = offset + count
         if in_order:
-            self._unpack_ahead(at + count)
+            self._unpack_ahead(offset + count)
         return count
 
-    def bytes(self, at: int, length: int) -> bytes:
+    def bytes(self, offset: int, length: int) -> bytes:
         """These bytes; fewer at the end of the text."""
         out = np.empty(length, np.uint8)
         got = 0
-        while got < length and (count := self._some(out.data[got:], at + got)):
+        while got < length and (count := self._some(out.data[got:], offset + got)):
             got += count
         return out[:got].tobytes()
 
-    def ready(self, at: int) -> bool:
-        """Return whether byte `at` can be read without waiting for the thread that unpacks it."""
-        return self._thread is None or self._kept(at) is not None
+    def ready(self, offset: int) -> bool:
+        """Return whether byte `offset` can be read without waiting for the thread that unpacks it."""
+        return self._thread is None or self._kept(offset) is not None
 
     def forget(self, end: int) -> None:
         """The text up to byte `end` need not be kept."""
@@ -175,22 +185,22 @@ class PackedBytes:
         np.frombuffer(view, np.uint8)[: len(result)] = result  # without the interpreter lock
         return len(result)
 
-    def _piece(self, at: int) -> tuple[int, bytes] | None:
-        """The unpacked piece with byte `at`, and where it begins; None after the end. `_changed` is held."""
-        while self._has_thread() and self._kept(at) is None:
-            if not self._at <= at < self._until:
+    def _piece(self, offset: int) -> tuple[int, bytes] | None:
+        """The unpacked piece with byte `offset`, and where it begins; None after the end. `_changed` is held."""
+        while self._has_thread() and self._kept(offset) is None:
+            if not self._offset <= offset < self._until:
                 self._until = 0
             self._wait_for_thread(once=True)
-        if (result := self._kept(at)) is not None:
+        if (result := self._kept(offset)) is not None:
             return result
-        if self._size is not None and at >= self._size:
+        if self._size is not None and offset >= self._size:
             return None
-        place = self._place_before(at)
-        if not place.plain <= self._unpacker.plain <= at:
+        place = self._place_before(offset)
+        if not place.plain <= self._unpacker.plain <= offset:
             for value in list(self._ahead.items()):
                 self._was_read(*value)
             self._unpacker = self._begin(place)
-            if at - place.plain > FAR and not self._told:
+            if offset - place.plain > FAR and not self._warned:
                 self._tell_cost(place)
         while True:
             begin = self._unpacker.plain
@@ -199,12 +209,12 @@ class PackedBytes:
                 self._end(begin)
                 return None
             RECENTLY.add(self, begin, content)
-            if at < begin + len(content):
+            if offset < begin + len(content):
                 self._last = begin, content
                 return self._last
 
     def _place_before(self, position: int) -> Restart:
-        """The last place known from which byte `at` can be unpacked."""
+        """The last place known from which byte `offset` can be unpacked."""
         if self._table is not None:
             return self._table.place(position)
         return self._places[bisect_right(self._places, position, key=lambda item: item.plain) - 1]
@@ -226,18 +236,18 @@ class PackedBytes:
             hint=f"compress it again: zstd -dc {self.path} | zstd > NEW.zst",
         )
 
-    def _kept(self, at: int) -> tuple[int, bytes] | None:
-        """The piece with byte `at`, if it was unpacked not long ago, or ahead."""
+    def _kept(self, offset: int) -> tuple[int, bytes] | None:
+        """The piece with byte `offset`, if it was unpacked not long ago, or ahead."""
         begin, content = self._last
-        if begin <= at < begin + len(content):
+        if begin <= offset < begin + len(content):
             return self._last
         for begin, content in list(self._ahead.items()):
-            if begin <= at < begin + len(content):
+            if begin <= offset < begin + len(content):
                 self._was_read(begin, content)
                 self._last = begin, content
                 return begin, content
         for begin, content in list(self.recent.items()):
-            if begin <= at < begin + len(content):
+            if begin <= offset < begin + len(content):
                 self._last = begin, content
                 return begin, content
         return None
@@ -249,14 +259,14 @@ class PackedBytes:
             RECENTLY.release(self, len(content))
 
     def _unpack_ahead(self, position: int) -> None:
-        """Let a thread unpack what follows byte `at`, unless it does or that was unpacked before."""
+        """Let a thread unpack what follows byte `offset`, unless it does or that was unpacked before."""
         if position < WORTH:
             return
         with self._changed:
             if self._has_thread():
                 self._until = max(self._until, position + AHEAD) if self._until else 0
             elif position <= self._unpacker.plain < position + AHEAD // 2 and self._unpacker.plain != self._size:
-                self._at, self._until = self._unpacker.plain, position + AHEAD
+                self._offset, self._until = self._unpacker.plain, position + AHEAD
                 self._thread = Thread(target=self._unpack_more, name="cntkpy-unpack", daemon=True)
                 self._thread.start()
 
@@ -272,11 +282,11 @@ class PackedBytes:
                     RECENTLY.release(self, most - len(content))
                 with self._changed:
                     if content:
-                        self._ahead[self._at] = content
+                        self._ahead[self._offset] = content
                     else:
-                        self._end(self._at)
-                    self._at += len(content)
-                    extra = bool(content) and self._at < self._until
+                        self._end(self._offset)
+                    self._offset += len(content)
+                    extra = bool(content) and self._offset < self._until
                     self._changed.notify_all()
         except DataError:
             pass
@@ -313,12 +323,12 @@ class PackedBytes:
                 return b"".join(parts)
             if error.program:
                 raise DataError(
-                    f"The compressed file {self.path} cannot be read (the part at byte {error.at}): {error}.",
+                    f"The compressed file {self.path} cannot be read (the part at byte {error.offset}): {error}.",
                     path=self.path,
                     hint=f"unpack it ({error.program} {self.path} > NEW), or compress it with other options",
                 ) from None
             raise DataError(
-                f"The compressed file {self.path} is damaged at byte {error.at}: {error}.",
+                f"The compressed file {self.path} is damaged at byte {error.offset}: {error}.",
                 path=self.path,
                 hint=f"{TOOLS[self.kind]} {self.path} tests it; make it again",
             ) from None
@@ -354,7 +364,7 @@ class PackedBytes:
             self._apart, self._copies_apart = 2 * self._apart, 2 * self._copies_apart
 
     def _tell_cost(self, place: Restart) -> None:
-        self._told = True
+        self._warned = True
         log.warning(
             "WARNING: %s can only be unpacked from its start on (byte %d), not from where data are read in a shuffled "
             "order: each jump costs that again. Compress it in pieces (bgzip, gzip, pbzip2, pzstd), unpack "
@@ -372,7 +382,7 @@ class _Fails:
 
     def piece(self) -> bytes:
         """Raises the error."""
-        raise Broken(str(self._error), self._error.at, self._error.program)
+        raise Broken(str(self._error), self._error.offset, self._error.program)
 
     def restart(self, copied: bool = False) -> Restart | None:
         """Nowhere."""
@@ -395,14 +405,25 @@ def data_bytes(path: str) -> DataBytes:
     file = raw_bytes(path)
     try:
         kind = format_at_start(file.bytes)
+        other_kind = binary_format(file.bytes(0, LONGEST_MAGIC)) if kind is None else None
     except Broken as error:
+        head = file.bytes(0, LONGEST_MAGIC)
         file.close()
+        if (workbook := binary_format(head)) is not None:
+            raise _no_text(path, *workbook) from None
         raise DataError(
             f"The file {path} is compressed in the format {error}, which is not read.",
             path=path,
             hint=f"unpack it, or compress it with zstd, gzip, bzip2 or xz: {error.program} {path} | zstd > NEW.zst",
         ) from None
+    if other_kind is not None:
+        file.close()
+        raise _no_text(path, *other_kind)
     return file if kind is None else PackedBytes(file, kind)
+
+
+def _no_text(path: str, kind: str, hint: str) -> DataError:
+    return DataError(f"The file {path} is {kind} and not text.", path=path, hint=hint)
 
 
 def text_bytes(path: str) -> DataBytes:
@@ -450,19 +471,19 @@ def raw_bytes(path: str) -> FileBytes | RemoteBytes:
     return FileBytes(path, cast("io.FileIO", open_input(path, buffering=0)))
 
 
-def believe(data: DataBytes, size: int, at: int) -> None:
+def believe(data: DataBytes, size: int, offset: int) -> None:
     """Refuse a line, or a sequence, of a compressed file that would fill the memory: a few bytes can hold it.
 
     Args:
         data: the file.
         size: bytes of the line or the sequence so far.
-        at: where it begins in the plain text.
+        offset: where it begins in the plain text.
     """
     if isinstance(data, PackedBytes) and size > (most := most_believed(data, LONGEST, SHORT)):
         raise DataError(
             f"The compressed file {data.path} of {data.packed_size:,} bytes has a line or a sequence of more than "
             f"{most >> 20} MB (byte offset "
-            f"{at} of what is unpacked).",
+            f"{offset} of what is unpacked).",
             path=data.path,
             hint="unpack it, if that is right",
         )

@@ -14,8 +14,8 @@ class Anywhere(Protocol):
         """Number of entries."""
         ...
 
-    def read_some(self, view: memoryview, at: int) -> int:
-        """Read some bytes from byte `at` on; 0 at the end."""
+    def read_some(self, view: memoryview, offset: int) -> int:
+        """Read some bytes from byte `offset` on; 0 at the end."""
         ...
 
 
@@ -24,7 +24,7 @@ class Position(io.RawIOBase):
 
     def __init__(self, of: Anywhere) -> None:
         super().__init__()
-        self.of, self._at = of, 0
+        self.of, self._position = of, 0
 
     def readable(self) -> bool:
         """It is."""
@@ -36,16 +36,16 @@ class Position(io.RawIOBase):
 
     def tell(self) -> int:
         """The position."""
-        return self._at
+        return self._position
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Go to a position; to find the end of a compressed file it is unpacked."""
-        start = (0, self._at)[whence] if whence < 2 else self.of.size
-        self._at = max(0, start + offset)
-        return self._at
+        start = (0, self._position)[whence] if whence < 2 else self.of.size
+        self._position = max(0, start + offset)
+        return self._position
 
     def readinto(self, buffer: Any, /) -> int:
         """Read the next bytes into a buffer."""
-        count = self.of.read_some(memoryview(buffer).cast("B"), self._at)
-        self._at += count
+        count = self.of.read_some(memoryview(buffer).cast("B"), self._position)
+        self._position += count
         return count

@@ -47,40 +47,40 @@ class RemoteBytes:
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._lock = Lock()
 
-    def read(self, into: np.ndarray, at: int) -> None:
-        """Fill a uint8 array from byte `at` on."""
-        if at + len(into) > self.size:
+    def read(self, into: np.ndarray, offset: int) -> None:
+        """Fill a uint8 array from byte `offset` on."""
+        if offset + len(into) > self.size:
             raise self.cut_short()
         block = self._object.block_bytes
-        first, last = at // block, (at + len(into) - 1) // block
+        first, last = offset // block, (offset + len(into) - 1) // block
         view, got = into.data, 0
         if last > first + 1:  # a chunk: one request, for whole blocks if these are kept on the disk
             with self._errors("cannot be read at "):
                 if self._object.cached:
                     whole = memoryview(b"".join(self._object.blocks(first, last)))
-                    view[:] = whole[at - first * block :][: len(view)]
+                    view[:] = whole[offset - first * block :][: len(view)]
                 else:
-                    view[:] = self._object.fetch(at, at + len(into))
+                    view[:] = self._object.fetch(offset, offset + len(into))
             return
         while got < len(view):
-            got += self.read_some(view[got:], at + got)
+            got += self.read_some(view[got:], offset + got)
 
-    def read_some(self, view: memoryview, at: int) -> int:
-        """Read some bytes from byte `at` on; 0 at the end."""
-        if at >= self.size or not len(view):
+    def read_some(self, view: memoryview, offset: int) -> int:
+        """Read some bytes from byte `offset` on; 0 at the end."""
+        if offset >= self.size or not len(view):
             return 0
         block = self._object.block_bytes
-        number = at // block
+        number = offset // block
         content = self._block(number)
-        result = memoryview(content)[at - number * block :][: len(view)]
+        result = memoryview(content)[offset - number * block :][: len(view)]
         view[: len(result)] = result
         return len(result)
 
-    def bytes(self, at: int, length: int) -> bytes:
+    def bytes(self, offset: int, length: int) -> bytes:
         """These bytes; fewer at the end."""
-        out = np.empty(max(0, min(length, self.size - at)), np.uint8)
+        out = np.empty(max(0, min(length, self.size - offset)), np.uint8)
         if len(out):
-            self.read(out, at)
+            self.read(out, offset)
         return out.tobytes()
 
     def stream(self, buffering: int = -1) -> BinaryIO:
@@ -111,10 +111,10 @@ class RemoteBytes:
             return result
 
     @contextmanager
-    def _errors(self, what: str) -> Generator[None, None, None]:
+    def _errors(self, action: str) -> Generator[None, None, None]:
         """Errors of requests name the data."""
         try:
             yield
         except RemoteError as error:
-            message = f"The data at {self.path} {what}{error.strerror}."
+            message = f"The data at {self.path} {action}{error.strerror}."
             raise DataError(message, path=self.path, hint=error.hint) from None

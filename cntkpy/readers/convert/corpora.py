@@ -97,10 +97,10 @@ def _corpus(config: dict[str, Any], precision: str) -> Corpus:
     return source.corpus
 
 
-def _named(paths: Sequence[str], count: int, what: str) -> Sequence[str]:
+def _named(paths: Sequence[str], count: int, kind: str) -> Sequence[str]:
     if len(paths) != count:
         raise ConfigError(
-            "MissingFile", f"{count} files are needed, {what}", hint=f"there are {len(paths)}: {' '.join(paths)}"
+            "MissingFile", f"{count} files are needed, {kind}", hint=f"there are {len(paths)}: {' '.join(paths)}"
         )
     return paths
 

@@ -91,10 +91,10 @@ FORMATS = {
 }
 
 
-def format_of(path: str, given: str | None, option: str) -> Format:
+def format_of(path: str, name: str | None, option: str) -> Format:
     """The format that an option names, else that of a file's suffix."""
-    if given is not None:
-        return FORMATS[given]
+    if name is not None:
+        return FORMATS[name]
     if option == "--from" and path.startswith(("ark:", "ark,", "scp:", "scp,")):
         return FORMATS["kaldi"]
     suffix = Path(path).suffix.lower()

@@ -62,10 +62,10 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
     )
 
 
-def single(paths: Sequence[str], what: str) -> str:
+def single(paths: Sequence[str], kind: str) -> str:
     """The only path of a format of one file."""
     if len(paths) > 1:
-        raise ConfigError("TooManyFiles", f"{what} is one file, but there are {len(paths)}: {' '.join(paths)}")
+        raise ConfigError("TooManyFiles", f"{kind} is one file, but there are {len(paths)}: {' '.join(paths)}")
     return paths[0]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.cntk_config.base.narrowing import is_dict, is_several
 from cntkpy.readers.common.arguments import check_share, check_size, whole_number
 from cntkpy.readers.common.corpus import Corpus
@@ -38,6 +38,7 @@ from .base import (
 )
 from .factories import Config, to_section
 from .value import MinibatchData
+from .words import python_words
 
 IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
 UTTERANCES = {
@@ -47,6 +48,7 @@ UTTERANCES = {
     "KaldiLabelDeserializer",
 }
 log = logging.getLogger("cntkpy.readers")
+T = TypeVar("T")
 
 TOO_BIG = "Too big epoch size can cause bit overflow"
 
@@ -111,7 +113,7 @@ class MinibatchSource(MinibatchSourceBase):
         if chunks and samples:
             raise DataError("The randomization windows in chunks and in samples are mutually exclusive: set one to 0.")
         if frame_mode and truncation_length:
-            raise DataError("frameMode and truncated BPTT are mutually exclusive.")
+            raise DataError("frame_mode and truncation_length are mutually exclusive: give one of them.")
         if max_samples == FULL_DATA_SWEEP:
             max_samples, max_sweeps = INFINITELY_REPEAT, 1
         if max_samples != INFINITELY_REPEAT and max_samples > 2**63 - 1:
@@ -146,6 +148,8 @@ class MinibatchSource(MinibatchSourceBase):
             "local_timeline": True,
             "max_errors": max_errors,
         }
+        self._is_own = all(isinstance(part, UserDeserializer) for part in parts)
+        """True if only classes of the program are read."""
         self._sweep: int | None = None  # samples of a sweep, where they are known beforehand
         if len(parts) == 1 and isinstance(parts[0], UserDeserializer):
             data = UserData(parts[0])
@@ -168,7 +172,7 @@ class MinibatchSource(MinibatchSourceBase):
                 corpus=Corpus(not kinds & UTTERANCES),
                 threads=threads,
             )
-            joined = _joined(parts, {"maxErrors": max_errors}, setting)
+            joined = self._reading(lambda: _joined(parts, {"maxErrors": max_errors}, setting))
             window = _window(window, chunks if randomize else 0, joined)
             timeline = (
                 BlockRandomizer(joined.table, window, in_chunks=in_chunks, seed=seed, cross_sweeps=True)
@@ -181,7 +185,7 @@ class MinibatchSource(MinibatchSourceBase):
                 if limit > 2**63 - 1:
                     raise ArgumentError(TOO_BIG)
                 timeline.epoch_end = limit
-            self._source = source_of(joined, timeline, threads=threads, **options)
+            self._source = self._reading(lambda: source_of(joined, timeline, threads=threads, **options))
         self._infos = numbered(self._source.streams)
         self.streams = Record(**{s.name: s for s in self._infos})
         self._given: tuple[int, int, int] | None = None
@@ -243,8 +247,19 @@ class MinibatchSource(MinibatchSourceBase):
                     self._tell_idle(workers)
         try:
             return self._source.next()
-        except DataError as error:
-            raise error.with_traceback(None) from error.__cause__  # frames of the pipeline do not help
+        except UserError as error:  # frames of the pipeline do not help
+            raise self._reworded(error).with_traceback(None) from error.__cause__
+
+    def _reading(self, call: Callable[[], T]) -> T:
+        """Return what a part of the reader gives; its errors are as `_reworded` returns them."""
+        try:
+            return call()
+        except UserError as error:
+            raise self._reworded(error).with_traceback(None) from error.__cause__
+
+    def _reworded(self, error: UserError) -> UserError:
+        """Return an error in the words of a program's arguments; that of a class of the program stays as it is."""
+        return error if self._is_own else error.reworded(python_words)
 
     def _tell_idle(self, partitions: int) -> None:
         """Warn once where some partitions get no chunk."""

@@ -69,7 +69,8 @@ class SourceReader(EpochReader):
                 endless = self.source.is_infinite()
             if endless:
                 raise DataError(
-                    f"{self._name} is infinite, so an epoch needs a number of samples", hint="write epochSize=..."
+                    f"{self._name} is infinite, so an epoch needs a number of samples",
+                    hint="write epochSize=... in SGD; a program gives start_minibatch_loop a number of samples",
                 )
         epoch = request.epoch
         self._size, self._workers, self._rank = request.minibatch_size, request.workers, request.worker

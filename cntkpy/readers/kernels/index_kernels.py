@@ -119,7 +119,7 @@ def find_sequences(
     buffer: Bytes,
     begin: Int,
     end: Int,
-    at: Int,
+    place: Int,
     main: Bytes,
     keys: UInt64s,
     samples: Ints,
@@ -127,7 +127,7 @@ def find_sequences(
     last_name: Bytes,
     state: Int64s,
 ):
-    """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `at` of the file) to the index.
+    """Add the lines buffer[begin:end] (whole lines; buffer[0] is byte `place` of the file) to the index.
 
     keys uint64[n], samples uint8[n] or int32[n], offsets uint32[n] are filled from state[SEQUENCES] on; keys not in
     mode LINES, and not with state[COUNTED]: then the key of sequence i is state[BASE] + i, and OTHER_KEYS is returned
@@ -201,7 +201,7 @@ def find_sequences(
                 if counted and key != base_key + np.uint64(count):
                     code = OTHER_KEYS
                     break
-                offset = at + line - base
+                offset = place + line - base
                 if here > most or offset >> 32 != high:
                     code = MANY_SAMPLES if here > most else HIGHER
                     state[NAME] = 0  # the name is read once more

@@ -43,8 +43,8 @@ def _separates(c: Int):
 
 
 @kernel
-def find_records(buffer: Bytes, begin: Int, end: Int, at: Int, offsets: Int64s, lines: Int64s, state: Int64s):
-    """Offsets and line numbers (int64 each) of the records in buffer[begin:end], whose first byte is `at` in the file.
+def find_records(buffer: Bytes, begin: Int, end: Int, place: Int, offsets: Int64s, lines: Int64s, state: Int64s):
+    """Find the records in buffer[begin:end], which begins at byte `place` of the file: offsets, lines (int64 each).
 
     state int64: POSITION in the buffer, RECORD, and in element 2 the number of the line. FULL: give longer arrays.
 
@@ -61,7 +61,7 @@ def find_records(buffer: Bytes, begin: Int, end: Int, at: Int, offsets: Int64s, 
             if state[RECORD] == len(offsets):
                 state[POSITION] = p - base
                 return FULL
-            offsets[state[RECORD]] = at + p - base
+            offsets[state[RECORD]] = place + p - base
             lines[state[RECORD]] = state[2]
             state[RECORD] += 1
             q = end_of_line(q, stop)

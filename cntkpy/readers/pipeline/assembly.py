@@ -1,10 +1,11 @@
-"""What assemblers work with: they take an order, data and a store, and return minibatches with the next position."""
+"""Inputs and results of packers: an order, data and a store; minibatches, each with the position after it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,14 +17,14 @@ from cntkpy.readers.streams import StreamInformation
 from .invalid import InvalidSequences
 
 Position = tuple[dict[str, Any], Any]
-"""The state of the order, and what the assembler holds back, JSON-able."""
+"""The state of the order, and what the packer holds back, JSON-able."""
 Made = tuple[Minibatch | None, dict[str, Any], Any]
 """A minibatch, None at the end of the epoch, and the position after it."""
 
 
 @dataclass(eq=False)
 class Inputs:
-    """What minibatches are made of.
+    """Parts that minibatches are made of.
 
     Attributes:
         timeline: The order.
@@ -49,7 +50,7 @@ class Inputs:
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
-        """What the minibatches hold."""
+        """Streams of the minibatches."""
         return self.deserializer.streams
 
     @property
@@ -71,24 +72,47 @@ class Inputs:
         return self.deserializer.table.names(sequences)
 
 
-class InStep:
-    """Base of assemblers that ask the order for no more than they give out: one minibatch at a time."""
+class Packer(Protocol):
+    """A stage that makes minibatches of an order, data and a store: its `Inputs`."""
 
-    def next(self, inputs: Inputs) -> Minibatch | None:
-        """The next minibatch, None at the end of the epoch."""
-        raise NotImplementedError
+    def __next__(self) -> Iterable[Made]:
+        """Return at least one minibatch, None at the end of the epoch, each with the position after it."""
+        ...
 
-    def state(self) -> Any:
-        """What is held back, JSON-able."""
-        raise NotImplementedError
+    def get_state(self) -> Any:
+        """Return what is held back between minibatches, JSON-able; None: nothing."""
+        ...
 
-    def assemble(self, inputs: Inputs) -> Iterable[Made]:
-        """One minibatch and the position after it."""
-        return given(self.next(inputs), inputs.timeline.state(), self.state())
+    def set_state(self, state: Any) -> None:
+        """Hold back again what `state` says, and drop what was made ahead."""
+        ...
 
 
-def given(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterable[Made]:
-    """One minibatch, which the iterator does not keep: the memory is used again for the next one."""
+class InStep(ABC):
+    """Base of packers that ask the order for no more than they give out: one minibatch at a time.
+
+    Args:
+        inputs: What minibatches are made of.
+    """
+
+    def __init__(self, inputs: Inputs):
+        self.inputs = inputs
+
+    @abstractmethod
+    def next(self) -> Minibatch | None:
+        """Return the next minibatch, None at the end of the epoch."""
+
+    @abstractmethod
+    def get_state(self) -> Any:
+        """Return what is held back, JSON-able."""
+
+    def __next__(self) -> Iterable[Made]:
+        """Return one minibatch and the position after it."""
+        return single(self.next(), self.inputs.timeline.state(), self.get_state())
+
+
+def single(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterable[Made]:
+    """Return one minibatch, which the iterator does not keep: the memory is used again for the next one."""
     return _popped([(minibatch, order, held)]) if minibatch is not None else [(None, order, held)]
 
 

@@ -48,31 +48,31 @@ class Bundle:
                 f"Two streams with the same name '{double}' have been found. Please rename the duplicate.",
                 hint="give the stream another name in one of the deserializers, with alias for its name in the file",
             )
-        found = [_find(parts[0].table, part, i) for i, part in enumerate(parts)]
-        kept = np.flatnonzero(np.all([f >= 0 for f in found], axis=0))
+        numbers = [_find(parts[0].table, part, i) for i, part in enumerate(parts)]
+        kept = np.flatnonzero(np.all([f >= 0 for f in numbers], axis=0))
         if not check_data:
-            _require_all(parts, found)
+            _require_all(parts, numbers)
         if len(kept) == 0:
             error = DataError(
                 "Could not reconcile data between different deserializers. Keys of logical sequences do not match.",
                 hint="sequences are joined by the number at the start of the line (or, without one, by line number)",
             )
             raise unless_cut(error)
-        _tell_loss(parts, found, len(kept), allow_loss)
-        self.found = [f[kept] for f in found]
+        _tell_loss(parts, numbers, len(kept), allow_loss)
+        self.numbers = [f[kept] for f in numbers]
         """Per part: its sequence numbers by those of the bundle, int64[N]."""
         chunks = np.searchsorted(parts[0].table.first, kept, side="right") - 1
         used, counts = np.unique(chunks, return_counts=True)
         first = starts_of(counts)
         chosen = range(len(self.parts)) if lengths_from is None else [lengths_from]
-        lengths = np.max([_lengths(self.parts[i].table, self.found[i]) for i in chosen], axis=0)
+        lengths = np.max([_lengths(self.parts[i].table, self.numbers[i]) for i in chosen], axis=0)
         lengths = lengths[:1] if (lengths == lengths[0]).all() else lengths
         self.table = SequenceTable(first, lengths.astype(np.int32), parts[0].table.key(kept), parts[0].table.corpus)
         self.chunk_bytes = parts[0].chunk_bytes[used] * sum(1 for _ in parts)
 
     @property
     def whole_chunks(self) -> bool:
-        """Whether a single sequence takes as long to load as its chunk: the chunks are those of the first part."""
+        """True if a single sequence takes as long to load as its chunk: the chunks are those of the first part."""
         return isinstance(self.parts[0], LoadsWholeChunks) and self.parts[0].whole_chunks
 
     def load_chunk(self, chunk: int) -> Chunk:
@@ -81,8 +81,8 @@ class Bundle:
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
         """The same sequences from every part."""
-        pairs = zip(self.parts, self.found, strict=True)
-        return _together([part.load_sequences(found[sequences]) for part, found in pairs])
+        pairs = zip(self.parts, self.numbers, strict=True)
+        return _together([part.load_sequences(numbers[sequences]) for part, numbers in pairs])
 
 
 class SideBySide:
@@ -96,12 +96,12 @@ class SideBySide:
         self.parts = list(parts)
         self.streams: Sequence[StreamInformation] = [s for part in parts for s in part.streams]
         self.table = parts[0].table
-        self.found = [np.arange(self.table.num_sequences)] * len(self.parts)
+        self.numbers = [np.arange(self.table.num_sequences)] * len(self.parts)
         """Per part: its sequence numbers, which are those of all."""
         self.chunk_bytes = np.sum([part.chunk_bytes for part in parts], axis=0)
         first = parts[0]
         self.whole_chunks = isinstance(first, LoadsWholeChunks) and first.whole_chunks
-        self.defines_mb_size = any(isinstance(one, DefinesLength) and one.defines_mb_size for one in parts)
+        self.defines_mb_size = any(isinstance(member, DefinesLength) and member.defines_mb_size for member in parts)
 
     @property
     def files(self) -> list[str]:
@@ -125,13 +125,13 @@ def _together(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def _any(flags: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """What is flagged in any part, bool[n]; None if no part has flags."""
-    given = [one for one in flags if one is not None]
-    return np.any(given, axis=0) if given else None
+    """Join the flags of parts by `or`, bool[n]; None if no part has flags."""
+    flagged = [member for member in flags if member is not None]
+    return np.any(flagged, axis=0) if flagged else None
 
 
-def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> None:
-    for number, sequences in enumerate(found):
+def _require_all(parts: Sequence[Deserializer], numbers: Sequence[np.ndarray]) -> None:
+    for number, sequences in enumerate(numbers):
         missing = np.flatnonzero(sequences < 0)
         if len(missing):
             error = DataError(
@@ -142,10 +142,10 @@ def _require_all(parts: Sequence[Deserializer], found: Sequence[np.ndarray]) -> 
             raise unless_cut(error)
 
 
-def _tell_loss(parts: Sequence[Deserializer], found: Sequence[np.ndarray], kept: int, allowed: bool) -> None:
+def _tell_loss(parts: Sequence[Deserializer], numbers: Sequence[np.ndarray], kept: int, allowed: bool) -> None:
     """Say which sequences are missing where; more than half of them are an error unless that is allowed."""
     count = parts[0].table.num_sequences
-    for number, (part, sequences) in enumerate(zip(parts, found, strict=True), 1):
+    for number, (part, sequences) in enumerate(zip(parts, numbers, strict=True), 1):
         missing = np.flatnonzero(sequences < 0)
         if not len(missing):
             continue
@@ -179,19 +179,19 @@ def _lengths(table: SequenceTable, sequences: np.ndarray) -> np.ndarray:
 
 def _find(primary: SequenceTable, part: Deserializer, number: int) -> np.ndarray:
     """Sequences of a deserializer with the keys of `primary`, int64[N]; -1 where there is none."""
-    count, other = primary.num_sequences, part.table
+    count, table = primary.num_sequences, part.table
     if number == 0:
         return np.arange(count)
     mine = primary.key(np.arange(count))
-    theirs = other.key(np.arange(other.num_sequences))
+    theirs = table.key(np.arange(table.num_sequences))
     order = np.argsort(theirs, kind="stable")
     ordered = theirs[order]
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(repeated):
         raise DataError(
-            f"Sequence id {other.names(order[repeated[:1]])[0]} occurs more than once in deserializer {number + 1}"
+            f"Sequence id {table.names(order[repeated[:1]])[0]} occurs more than once in deserializer {number + 1}"
             f"{_read_from(part)}, so sequences cannot be joined by it.",
             hint="the lines of a sequence must follow one another",
         )
-    at = np.minimum(np.searchsorted(ordered, mine), len(ordered) - 1)
-    return np.where(ordered[at] == mine, order[at], -1)
+    places = np.minimum(np.searchsorted(ordered, mine), len(ordered) - 1)
+    return np.where(ordered[places] == mine, order[places], -1)

@@ -28,7 +28,7 @@ class InvalidSequences:
         self._of_sweep: dict[int, None] = {}
 
     def concerns(self, parts: Sequence[Part]) -> bool:
-        """Whether `without` has anything to do."""
+        """Return whether `without` has anything to do."""
         flags = (flag for part in parts for flag in (part.chunk.invalid, part.chunk.damaged))
         return bool(self._seen or self._of_sweep) or any(flag is not None for flag in flags)
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Load(Generic[T]):
-    """What a call gives, made once by whoever comes first. wanted: somebody needs it, it must not be cancelled."""
+    """Result of a call, made once by the first thread that needs it. wanted: it is needed and must not be cancelled."""
 
     def __init__(self, call: Callable[[], T]):
         self._call: Callable[[], T] | None = call
@@ -23,7 +23,7 @@ class Load(Generic[T]):
 
     @property
     def done(self) -> bool:
-        """Whether nothing remains to be done: the call has been made, or is not wanted any more."""
+        """True if nothing remains to be done: the call has been made, or is not wanted any more."""
         return self._call is None
 
     def cancel(self) -> None:
@@ -73,7 +73,7 @@ class Loads:
         load = Load(call)
         if self._pool is None:
             # Those that are made are let go of. To copy a deque is safe while other threads take from it.
-            self._begun = deque([one for one in list(self._begun) if not one.done] + [load])
+            self._begun = deque([begun for begun in list(self._begun) if not begun.done] + [load])
         else:
             self._pool.submit(load.make)
         return load

@@ -46,7 +46,7 @@ class WindowedData(Protocol):
 
     @property
     def thread_safe(self) -> bool:
-        """Whether several chunks may be loaded at once."""
+        """True if several chunks may be loaded at once."""
         ...
 
     def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
@@ -83,7 +83,7 @@ class WindowStore:
 
     @property
     def depth(self) -> int:
-        """How many chunks to load ahead: as many as there are threads, more of those that load quickly."""
+        """Number of chunks to load ahead: as many as there are threads, more of those that load quickly."""
         if not self._count:
             return self._threads
         in_time = int(LOAD_AHEAD_SECONDS * self._count / max(self._seconds, 1e-9))
@@ -113,12 +113,12 @@ class WindowStore:
             raise
 
     def is_loaded(self, chunk: int) -> bool:
-        """Whether a chunk can be had at once."""
+        """Return whether a chunk is loaded."""
         load = self._chunks.get(chunk)
         return load is not None and load.done()
 
     def missing(self, chunks: Sequence[int]) -> bool:
-        """Whether one of these chunks is not loaded, and not being loaded."""
+        """Return whether one of these chunks is not loaded, and not being loaded."""
         return any(chunk not in self._chunks for chunk in chunks)
 
     def loaded(self) -> set[int]:
@@ -168,14 +168,14 @@ class _Made(NamedTuple):
 
 
 def _place_of(state: dict[str, Any]) -> tuple[int, ...]:
-    """What distinguishes positions."""
+    """Return what distinguishes positions."""
     names = ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow", "baseSampleCount", "baseSweepCount")
     return tuple(int(state[name]) for name in names)
 
 
 @dataclass
 class _Gathered:
-    """What the next minibatch has so far. worker_size: its samples; barren: ends of sweeps that were passed."""
+    """Sequences of the next minibatch so far. worker_size: its samples; barren: ends of sweeps that were passed."""
 
     worker_size: int
     numbers: list[np.ndarray] = field(default_factory=list[np.ndarray])
@@ -212,10 +212,10 @@ class _ChunkOrder:
     def own_from(self, sweep: int, place: int) -> Iterator[int]:
         """This worker's chunks of a sweep from a place on."""
         order = self.of_sweep(sweep)
-        return (int(order[at]) for at in range(place, self.chunks) if self.is_own(at))
+        return (int(order[position]) for position in range(place, self.chunks) if self.is_own(position))
 
     def is_own(self, place: int) -> bool:
-        """Whether this worker reads the chunk at a place of a sweep: in file order all do, and share its sequences."""
+        """Return whether this worker reads the chunk at a place of a sweep: in file order all do, and share it."""
         return not self.shuffled or place % self.workers == self.rank
 
 
@@ -306,7 +306,7 @@ class LocalTimeline:
         numbers = np.concatenate(
             [np.empty(0, np.int64), *((c << SHIFT) + np.arange(len(n)) for c, n in zip(mine, loaded, strict=True))]
         )
-        self._largest = max([self._largest, *(int(one.sum()) for one in loaded)])
+        self._largest = max([self._largest, *(int(item.sum()) for item in loaded)])
         if self.order.shuffled:
             shuffled = np.arange(len(numbers))
             random = mersenne(self._place + self._sweep + self.order.seed)
@@ -334,19 +334,19 @@ class LocalTimeline:
         if self._end_samples is not None:
             left = self._share(self._end_samples) - self._samples - samples
             count = min(count, -(-left // self._largest))
-        found: list[int] = []
+        chunks: list[int] = []
         sweep, place = self._sweep, part.end
         done = self._sweeps_done
-        while len(found) < count:
+        while len(chunks) < count:
             if place >= self.order.chunks:
                 sweep, place, done = sweep + 1, 0, done + 1
-                if whole and found:
+                if whole and chunks:
                     break
             if (self._end_sweeps is not None and done >= self._end_sweeps) or sweep > self._sweep + 1:
                 break
-            found += islice(self.order.own_from(sweep, place), count - len(found))
+            chunks += islice(self.order.own_from(sweep, place), count - len(chunks))
             place = self.order.chunks
-        return found
+        return chunks
 
     def _following(self, part: _Window) -> tuple[int, int, int]:
         """Sweep, place and budget of the part after this one."""
@@ -366,7 +366,7 @@ class LocalTimeline:
 
     @property
     def workers(self) -> int:
-        """How many workers read."""
+        """Number of workers."""
         return self.order.workers
 
     @property
@@ -376,7 +376,7 @@ class LocalTimeline:
 
     @property
     def ended(self) -> bool:
-        """Whether the epoch is over."""
+        """True after the end of the epoch."""
         over = self._end_sweeps is not None and self._sweeps_done >= self._end_sweeps
         return over or (self._end_samples is not None and self._samples >= self._share(self._end_samples))
 
@@ -384,14 +384,14 @@ class LocalTimeline:
         return samples // self.order.workers + (self.order.rank < samples % self.order.workers)
 
     def waits(self, samples: int) -> bool:
-        """Whether the next minibatch, of this many samples, needs a chunk that is not loaded yet."""
+        """Return whether the next minibatch, of this many samples, needs a chunk that is not loaded yet."""
         place = self._sweep, self._place, self._budget
         if self._part is not None:
             if self._part.samples_from(self._next) >= samples:
                 return False
             place = self._following(self._part)
-        sweep, at, budget = place  # a window in samples has at least one chunk; how many is not known before
-        needed = islice(self.order.own_from(sweep, at), 1 if self.in_samples else budget)
+        sweep, position, budget = place  # a window in samples has at least one chunk; how many is not known before
+        needed = islice(self.order.own_from(sweep, position), 1 if self.in_samples else budget)
         return not all(self.store.is_loaded(chunk) for chunk in needed)
 
     def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
@@ -414,13 +414,13 @@ class LocalTimeline:
     def delivered(self, position: dict[str, Any]) -> None:
         """The minibatch after which `state` is this was given out: free what nothing later needs."""
         place, made = _place_of(position), self._made
-        if not any(one.place == place for one in list(made)):
+        if not any(item.place == place for item in list(made)):
             return
         passed: set[int] = set()
         while made[0].place != place:
             passed |= (gone := made.popleft()).used | gone.keep
         later = list(made)
-        needed = later[0].keep.union(*(one.used | one.keep for one in later[1:]), self._ahead, self._earlier)
+        needed = later[0].keep.union(*(item.used | item.keep for item in later[1:]), self._ahead, self._earlier)
         self.store.free((passed | later[0].used) - needed)
 
     def _gather(self, got: _Gathered) -> bool:
@@ -435,13 +435,13 @@ class LocalTimeline:
             return self._pass_on(got, part)
         if got.taken >= got.worker_size:
             return False
-        count, more = self._fitting(part, got.worker_size - got.taken, got.taken == 0)
+        count, samples = self._fitting(part, got.worker_size - got.taken, got.taken == 0)
         if count == 0:
             return False
         got.numbers.append(part.sequences[self._next : self._next + count])
         self._next += count
-        self._samples += more
-        got.taken += more
+        self._samples += samples
+        got.taken += samples
         return True
 
     def _pass_on(self, got: _Gathered, part: _Window) -> bool:
@@ -488,7 +488,7 @@ class LocalTimeline:
             pass
 
     def _budget_after(self, sweeps: int) -> int:
-        """What is left of the window at the start of a sweep."""
+        """Return what is left of the window at the start of a sweep."""
         if self.in_samples:
             return self.window
         order = self.order

@@ -137,15 +137,15 @@ def split_csr(
     bounds, begin = pairwise(entries.tolist()), places.tolist()
     for (first, end), a, b in zip(bounds, begin, begin[1:], strict=False):  # as `make_csr`, whose call costs a fifth
         matrix: Any = object.__new__(kind)
-        own = attributes.copy()
-        own["_shape"] = b - a - 1, dim
-        own["data"], own["indices"], own["indptr"] = values[first:end], columns[first:end], row_bounds[a:b]
-        matrix.__dict__ = own
+        members = attributes.copy()
+        members["_shape"] = b - a - 1, dim
+        members["data"], members["indices"], members["indptr"] = values[first:end], columns[first:end], row_bounds[a:b]
+        matrix.__dict__ = members
         yield matrix
 
 
 _ATTRIBUTES: dict[str, Any] = {}
-"""Those of an empty CSR matrix."""
+"""Attributes of an empty CSR matrix."""
 
 
 @cache
@@ -179,31 +179,35 @@ class SequencePacker:
         laid: list[_Laid] = []
         for stream in self.streams:
             data = [part.chunk.streams[stream.name] for part in parts]
-            own = next((one for one in laid if one.is_of(data)), None) or self._lay(stream.name, parts, cuts, laid)
-            laid.append(own)
-            pieces: list[Copy] = [(d, *samples) for d, samples in zip(data, own.samples, strict=True)]
-            rows = own.layouts.rows
+            layout = next((known for known in laid if known.is_of(data)), None) or self._lay(
+                stream.name, parts, cuts, laid
+            )
+            laid.append(layout)
+            pieces: list[Copy] = [(d, *samples) for d, samples in zip(data, layout.samples, strict=True)]
+            rows = layout.layouts.rows
             if stream.sparse:
                 matrices.append(_split_csr(_csr(pieces, stream, int(rows[-1])), rows, stream.dim))
             else:
-                matrices.append(own.layouts.split(_dense(pieces, stream, int(rows[-1]))))
+                matrices.append(layout.layouts.split(_dense(pieces, stream, int(rows[-1]))))
         names = [stream.name for stream in self.streams]
         return (
-            _together(names, matrices, [one.layouts for one in laid]) if names else (({}, {}) for _ in pairwise(cuts))
+            _together(names, matrices, [stream_layout.layouts for stream_layout in laid])
+            if names
+            else (({}, {}) for _ in pairwise(cuts))
         )
 
-    def _lay(self, name: str, parts: Sequence[Part], cuts: np.ndarray, before: Sequence[_Laid]) -> _Laid:
-        """Lay out a stream; like one of those `before`, if its sequences are as long."""
+    def _lay(self, name: str, parts: Sequence[Part], cuts: np.ndarray, earlier: Sequence[_Laid]) -> _Laid:
+        """Lay out a stream; like one of the `earlier`, if its sequences are as long."""
         k = _functions(int(cuts[-1]))
         lengths = sequence_lengths(parts, name, int(cuts[-1]))
-        layouts = next((one.layouts for one in before if k.same(one.layouts.lengths, lengths)), None)
+        layouts = next((laid.layouts for laid in earlier if k.same(laid.layouts.lengths, lengths)), None)
         if layouts is None:
             self.check(lengths, name)
             layouts = _Layouts(lengths, cuts, *k.first_fit(lengths, cuts))
         every = [part.chunk.streams[name].sequences for part in parts]
         samples = [
-            k.samples_of(one, part.which, part.where, layouts.lengths, layouts.places)
-            for one, part in zip(every, parts, strict=True)
+            k.samples_of(rows, part.which, part.where, layouts.lengths, layouts.places)
+            for rows, part in zip(every, parts, strict=True)
         ]
         return _Laid(every, layouts, samples)
 
@@ -212,15 +216,15 @@ class SequencePacker:
 
 
 class _Laid(NamedTuple):
-    """How a stream is laid out: bounds of sequences in each chunk, layouts, the samples and rows of each part."""
+    """Layout of a stream: bounds of sequences in each chunk, layouts, the samples and rows of each part."""
 
     sequences: Sequence[np.ndarray]
     layouts: _Layouts
     samples: Sequence[tuple[np.ndarray, np.ndarray]]
 
     def is_of(self, data: Sequence[StreamData]) -> bool:
-        """Whether another stream has the same bounds, not only equal ones."""
-        return all(one is other.sequences for one, other in zip(self.sequences, data, strict=True))
+        """Return whether another stream has the same bounds, not only equal ones."""
+        return all(bounds is chunk.sequences for bounds, chunk in zip(self.sequences, data, strict=True))
 
 
 @dataclass(eq=False)
@@ -250,9 +254,9 @@ class _Layouts:
 def _together(
     names: Sequence[str], matrices: Sequence[Iterator[Any]], layouts: Sequence[_Layouts]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
-    """What the minibatches have of each stream, minibatch by minibatch."""
+    """Yield what each minibatch has of every stream."""
     several = zip(*matrices, strict=True)
-    if all(one is layouts[0] for one in layouts):
+    if all(layout is layouts[0] for layout in layouts):
         for layout, values in zip(layouts[0], several, strict=True):
             yield dict(zip(names, values, strict=False)), dict.fromkeys(names, layout)  # type: ignore[misc]
         return
@@ -265,8 +269,8 @@ def _split_csr(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarr
     values, columns, indptr = arrays
     if len(rows) == 2:
         return iter([make_csr(values, columns, indptr, dim)])
-    own, entries = _functions(20 * len(rows)).split_rows(indptr, rows)
-    return split_csr(values, columns, own, entries, rows + np.arange(len(rows)), dim)
+    bounds, entries = _functions(20 * len(rows)).split_rows(indptr, rows)
+    return split_csr(values, columns, bounds, entries, rows + np.arange(len(rows)), dim)
 
 
 class NotAFrame(DataError):

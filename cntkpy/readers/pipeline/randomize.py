@@ -174,7 +174,7 @@ class Timeline:
         raise NotImplementedError
 
     def starved(self) -> bool:
-        """Whether this worker can never get any data."""
+        """True if this worker can never get any data."""
         return False
 
     def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
@@ -190,7 +190,7 @@ class Timeline:
 
     @property
     def ended(self) -> bool:
-        """Whether the epoch is over."""
+        """True after the end of the epoch."""
         return self.position >= self.epoch_end
 
     def state(self) -> dict[str, Any]:
@@ -247,18 +247,18 @@ class Timeline:
         left, own_left = minibatch_size, worker_size
         at_least_one, together = True, self.workers > 1 and minibatch_size < NO_LIMIT
         while True:
-            part, taken, local_taken, more = self._take(left, own_left, at_least_one, together)
+            part, taken, local_taken, unfinished = self._take(left, own_left, at_least_one, together)
             if part is None:
                 break
             parts.append(part)
             left, own_left = left - taken, own_left - local_taken
             at_least_one = at_least_one and not local_taken
-            if not (self.cross_sweeps and more and not part.end_of_epoch and left > 0 and own_left > 0):
+            if not (self.cross_sweeps and unfinished and not part.end_of_epoch and left > 0 and own_left > 0):
                 break
         return join(parts)
 
     def next_several(self, minibatch_size: int, most: int, samples: int) -> Several | None:
-        """What `next` would give again and again to a single worker, at most `most` minibatches.
+        """Return what `next` would return to a single worker in several calls, at most `most` minibatches.
 
         None at the end of the epoch, and where `next` itself has to be asked: the minibatch may reach into the next
         sweep. Once there are more than `samples` samples no further minibatch is begun.
@@ -404,8 +404,8 @@ class BlockRandomizer(Timeline):
         # Chunks are dealt out to workers by their place in the sweep.
         mine = first + (self.rank - first) % self.workers
         next_one = last + (self.rank - last) % self.workers
-        more = sweep.chunks[next_one : next_one + _CHUNKS_AHEAD * self.workers : self.workers]
-        return sweep.chunks[mine : last : self.workers], more
+        unfinished = sweep.chunks[next_one : next_one + _CHUNKS_AHEAD * self.workers : self.workers]
+        return sweep.chunks[mine : last : self.workers], unfinished
 
 
 class NoRandomizer(Timeline):
@@ -415,7 +415,7 @@ class NoRandomizer(Timeline):
         super().__init__(table, cross_sweeps=cross_sweeps)
         self.cuts_at_epoch_end = cuts_at_epoch_end
         self._same: Sweep | None = None
-        self._told: tuple[int, int, np.ndarray, np.ndarray] = 0, 0, _NO_CHUNKS, _NO_CHUNKS
+        self._window: tuple[int, int, np.ndarray, np.ndarray] = 0, 0, _NO_CHUNKS, _NO_CHUNKS
         """Sequences from, to; the chunks around and after them."""
 
     def starved(self) -> bool:
@@ -431,9 +431,9 @@ class NoRandomizer(Timeline):
         return Sweep(number, None, self._same.lengths, self._same.starts, _NO_OWNER)
 
     def _needed(self, sweep: Sweep, begin: int, end: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        first, last, keep, ahead = self._told
+        first, last, keep, ahead = self._window
         if not first <= begin < end <= last:
             low, high = map(int, self.table.first.searchsorted((begin, end - 1), "right"))
             keep, ahead = np.arange(low - 1, high), np.arange(high, min(high + _CHUNKS_AHEAD, self.table.num_chunks))
-            self._told = int(self.table.first[high - 1]), int(self.table.first[high]), keep, ahead
+            self._window = int(self.table.first[high - 1]), int(self.table.first[high]), keep, ahead
         return keep, ahead

@@ -78,7 +78,7 @@ class RecordOrder:
 
     @property
     def ended(self) -> bool:
-        """Whether the epoch is over."""
+        """True after the end of the epoch."""
         return self._next_size() == 0
 
     def state(self) -> dict[str, Any]:
@@ -111,9 +111,9 @@ class RecordOrder:
         if size == 0:
             return None
         records, keep = self._records(size)
-        before, self.position = self.position, self.position + size
+        begin, self.position = self.position, self.position + size
         low, high = (size * r // self.workers for r in (self.rank, self.rank + 1))
-        swept = self.position // self._count > before // self._count
+        swept = self.position // self._count > begin // self._count
         return Selection(records[low:high], swept, self.ended, keep)
 
     def _records(self, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -123,16 +123,16 @@ class RecordOrder:
             records = np.arange(self.position, self.position + size) % count
             return records, self._chunks_of(int(records[0]), size, 1)
         parts: list[np.ndarray] = []
-        at, left = self.position, size
+        position, left = self.position, size
         while left:
-            number, within = divmod(at, block)
+            number, within = divmod(position, block)
             taken = min(left, block - within)
             parts.append(number * block + self._order(number, block)[within : within + taken])
-            at, left = at + taken, left - taken
+            position, left = position + taken, left - taken
         first = self.position - self.position % block
         return np.concatenate(parts) % count, self._chunks_of(first % count, block, 0)
 
-    def _chunks_of(self, begin: int, size: int, more: int) -> np.ndarray:
+    def _chunks_of(self, begin: int, size: int, extra: int) -> np.ndarray:
         """The chunks of records begin .. begin + size - 1, and some more, in order of need."""
         table = self.table
         if size >= self._count:
@@ -140,7 +140,7 @@ class RecordOrder:
         low, high = map(int, np.searchsorted(table.first, [begin, (begin + size - 1) % self._count], side="right") - 1)
         if high < low or begin + size > self._count:
             high += table.num_chunks
-        return np.arange(low, min(high + 1 + more, low + table.num_chunks)) % table.num_chunks
+        return np.arange(low, min(high + 1 + extra, low + table.num_chunks)) % table.num_chunks
 
     def _order(self, number: int, block: int) -> np.ndarray:
         """The permutation of a block."""

@@ -20,7 +20,7 @@ MEMORY_PER_BATCH = 8
 """The largest batch is this part of the memory."""
 _NONE = np.empty(0, np.int64)
 Piece = tuple[Load[Chunk], np.ndarray, np.ndarray]
-"""What will be a `pack.Part` once its chunk is loaded."""
+"""A `pack.Part` of a chunk that is being loaded."""
 
 
 @dataclass(eq=False)
@@ -32,7 +32,7 @@ class _Batch:
     used: int = 0
 
     def agreeing(self, sequences: np.ndarray) -> int:
-        """How many of the first of these come next, all or as far as the batch goes; 0 if others do."""
+        """Count the first of these that come next, all or as far as the batch goes; 0 if others do."""
         mine = self.numbers[self.used : self.used + len(sequences)]
         return len(mine) if (mine == sequences[: len(mine)]).all() else 0
 
@@ -50,29 +50,31 @@ class Scattered:
         self._careful = 0  # sequences up to the end of a batch that failed: they are loaded as they are asked for
 
     def pieces(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None) -> list[Piece]:
-        """Where these sequences will be: a batch, their places in it and among `sequences`.
+        """Locate these sequences: a batch, their places in it and among `sequences`.
 
         following: gives about so many of those that come after them.
         """
         pieces: list[Piece] = []
-        at = 0
+        position = 0
         if self._batches and self._batches[0].load.error is not None:
             self._careful = len(self._batches[0].numbers)  # again, up to the sequence at fault
             self.clear()
         if len(self._expected) and self._expected[0] != sequences[0]:
             self.clear()
-        while at < len(sequences):
+        while position < len(sequences):
             if not self._batches:
-                self._begin(sequences[at:], following)
-            count = self._batches[0].agreeing(sequences[at:])
+                self._begin(sequences[position:], following)
+            count = self._batches[0].agreeing(sequences[position:])
             if count == 0:
                 self.clear()
                 continue
             batch = self._batches[0]
             batch.load.wanted = True
-            pieces.append((batch.load, np.arange(batch.used, batch.used + count), np.arange(at, at + count)))
+            pieces.append(
+                (batch.load, np.arange(batch.used, batch.used + count), np.arange(position, position + count))
+            )
             batch.used += count
-            at += count
+            position += count
             if batch.used == len(batch.numbers):
                 self._batches.popleft()
         self._expected = _NONE if self._batches or following is None else following(1)
@@ -88,9 +90,9 @@ class Scattered:
         careful, self._careful = self._careful, max(self._careful - len(sequences), 0)
         room = self._next_size - self._bytes(sequences).sum()
         if following is not None and room > 0 and not careful:
-            more = following(begun + int(room / self._bytes_each.min()) + 1)[begun:]
-            sizes = self._bytes(more).cumsum()
-            numbers = np.concatenate([sequences, more[: int(np.searchsorted(sizes, float(room))) + 1]])
+            numbers_ahead = following(begun + int(room / self._bytes_each.min()) + 1)[begun:]
+            sizes = self._bytes(numbers_ahead).cumsum()
+            numbers = np.concatenate([sequences, numbers_ahead[: int(np.searchsorted(sizes, float(room))) + 1]])
         self._next_size = min(max(self._next_size * BATCH_GROWTH_FACTOR, FIRST_BATCH_BYTES), self._most)
         if len(numbers) == 0:
             return False

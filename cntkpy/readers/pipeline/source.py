@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.streams import StreamInformation
 
-from .assembly import Inputs, Made, Position
+from .assembly import Inputs, Made, Packer, Position
 from .frame_batches import Frames
 from .invalid import InvalidSequences
 from .pack import FramePacker, SequencePacker
@@ -22,29 +22,9 @@ from .prefetch import Prefetch, Unbatch
 from .randomize import Timeline
 from .store import ChunkStore
 from .truncated import TruncatedPacker
-from .whole import Group, WholeSequences
+from .whole import GroupMaker, WholeSequences
 
 STATE_VERSION = 1
-
-
-class Assembler(Protocol):
-    """Turns selections of an order into minibatches."""
-
-    def assemble(self, inputs: Inputs) -> Iterable[Made]:
-        """At least one minibatch, None at the end of the epoch, each with the position after it."""
-        ...
-
-    def state(self) -> Any:
-        """What is held back between minibatches, JSON-able."""
-        ...
-
-    def restore(self, state: Any, inputs: Inputs) -> None:
-        """Hold back again what `state` says."""
-        ...
-
-    def clear(self) -> None:
-        """Forget what is held back and what was made ahead."""
-        ...
 
 
 class Source:
@@ -54,7 +34,8 @@ class Source:
     local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
     prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
     minibatches at once if they are of whole sequences.
-    assembler: makes minibatches in its own way; slots: sequences that it lays side by side, per epoch.
+    make_packer: makes the stage that packs, if there is no usual one; slots: sequences that it lays side by side, per
+    epoch.
     max_errors: invalid sequences that are tolerated.
     """
 
@@ -72,18 +53,19 @@ class Source:
         prefetch: bool = True,
         threads: int = 1,
         max_errors: int = 0,
-        assembler: Assembler | None = None,
+        make_packer: Callable[[Inputs], Packer] | None = None,
         slots: PerEpoch[int] | None = None,
     ):
         self.deserializer, self.timeline = deserializer, timeline
         self._frees = timeline if isinstance(timeline, FreesData) else None
-        if assembler is None:
-            assembler = _assembler_for(deserializer, frame_mode, truncation_length)
-        self._assembler: Assembler = assembler
         invalid = InvalidSequences(
             max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
         )
-        many = prefetch and threads > 1 and store is None and isinstance(assembler, WholeSequences)
+        if make_packer is None and truncation_length:
+            make_packer = partial(TruncatedPacker, truncation_length=truncation_length)
+        elif make_packer is None and frame_mode and isinstance(deserializer, FrameData):
+            make_packer = partial(Frames, data=deserializer)
+        many = prefetch and threads > 1 and store is None and make_packer is None
         if store is None:
             at_once = threads if threads > 1 else int(prefetch)
             loading = {"threads": 0, "callers": threads} if many else {"threads": at_once}
@@ -95,13 +77,10 @@ class Source:
             inputs.waits = lambda: waits(inputs.worker_size)
         self._slots = slots
         self._set_slots(0)
-        self._groups: Prefetch[Group] | None = None
-        make_group = partial(assembler.assemble, inputs)
-        if many and isinstance(assembler, WholeSequences):
-            plan, make = partial(assembler.plan, inputs), partial(assembler.make, inputs)
-            self._groups = Prefetch(make, plan, threads=threads)
-            make_group = partial(assembler.take, inputs, self._groups.__next__)
-        self._unbatch: Unbatch[Made] = Unbatch(make_group)
+        if make_packer is None:
+            make_packer = partial(_whole_sequences, frame_mode=frame_mode, threads=threads if many else 0)
+        self._packer = packer = make_packer(inputs)
+        self._unbatch: Unbatch[Made] = Unbatch(packer.__next__)
         self._made: Prefetch[Made] = Prefetch(
             self._unbatch.__next__, threads=int(prefetch and not many), nbytes=_nbytes, is_last=_is_end
         )
@@ -118,7 +97,7 @@ class Source:
 
     @property
     def store(self) -> Store:
-        """Where loaded sequences come from. Another one can take its place while nothing is being read."""
+        """Store of loaded sequences. Another one can take its place while nothing is being read."""
         return self._inputs.store
 
     @store.setter
@@ -127,7 +106,7 @@ class Source:
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
-        """What the minibatches hold."""
+        """Streams of the minibatches."""
         return self.deserializer.streams
 
     @property
@@ -136,15 +115,15 @@ class Source:
         return self.deserializer.table.num_samples
 
     def gives_shares(self, workers: int) -> bool:
-        """Whether there are chunks of data for that many workers, where chunks are what they share."""
+        """Return whether there are chunks of data for that many workers, where chunks are what they share."""
         return not isinstance(self.timeline, Timeline) or self.deserializer.table.num_chunks >= workers
 
     def shares_keep_minibatches(self) -> bool:
-        """Whether the workers' minibatches make up those of one worker.
+        """Return whether the workers' minibatches make up those of one worker.
 
         Not so where slots are divided before sequences are dealt out to them: HTKMLFReader with utterances, truncation.
         """
-        return isinstance(self._assembler, WholeSequences)
+        return isinstance(self._packer, WholeSequences)
 
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
@@ -158,9 +137,7 @@ class Source:
         """Drop what was made ahead."""
         self._made.reset()
         self._unbatch.clear()
-        if self._groups is not None:
-            self._groups.reset()
-        self._assembler.clear()
+        self._packer.set_state(None)
 
     def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
         self._inputs.minibatch_size = self._inputs.worker_size = minibatch_size
@@ -186,11 +163,11 @@ class Source:
         return self.deserializer.table.names(sequences)
 
     def _position(self) -> Position:
-        """Where the timeline stands, and what is held back."""
-        return self.timeline.state(), self._assembler.state()
+        """Return the position of the timeline, and what is held back."""
+        return self.timeline.state(), self._packer.get_state()
 
     def state(self) -> dict[str, Any]:
-        """Where reading is after the last minibatch that was given out."""
+        """Return the position after the last minibatch that was given out."""
         position, held = self._delivered or self._position()
         return {"version": STATE_VERSION, **position, "minibatchSize": self.minibatch_size, "held": held}
 
@@ -201,7 +178,7 @@ class Source:
         size = int(state.get("minibatchSize", self.minibatch_size))
         self._set_sizes(size, self.timeline.workers, self.timeline.rank)
         if state.get("held") is not None:
-            self._assembler.restore(state["held"], self._inputs)
+            self._packer.set_state(state["held"])
         self._delivered = self._position()
 
     def change(self, minibatch_size: int, workers: int, rank: int) -> None:
@@ -211,13 +188,13 @@ class Source:
     def close(self) -> None:
         """Stop the threads and let go of the data."""
         self._made.close()
-        if self._groups is not None:
-            self._groups.close()
+        if isinstance(self._packer, WholeSequences):
+            self._packer.groups.close()
         self._inputs.store.close()
 
 
 def _is_end(made: Made) -> bool:
-    """Whether an epoch is over."""
+    """Return whether an epoch is over."""
     return made[0] is None
 
 
@@ -226,12 +203,8 @@ def _nbytes(made: Made) -> int:
     return 0 if made[0] is None else made[0].nbytes
 
 
-def _assembler_for(data: Data, frame_mode: bool, truncation_length: int) -> Assembler:
-    """Pieces of sequences, frames that need no chunks, or whole sequences."""
-    if truncation_length:
-        return TruncatedPacker(data.streams, truncation_length)
-    if frame_mode and isinstance(data, FrameData):
-        return Frames(data)
+def _whole_sequences(inputs: Inputs, frame_mode: bool, threads: int) -> WholeSequences:
+    data = inputs.deserializer
     packer = (FramePacker if frame_mode else SequencePacker)(data.streams)
     loaded = float(data.chunk_bytes.sum()) / data.table.num_samples if isinstance(data, Chunked) else 0.0
-    return WholeSequences(packer, loaded)
+    return WholeSequences(inputs, GroupMaker(inputs, packer, loaded), threads)

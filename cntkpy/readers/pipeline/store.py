@@ -100,7 +100,7 @@ class ChunkStore:
 
     def _load(self, wanted: np.ndarray, keep: np.ndarray, ahead: np.ndarray, room: int) -> None:
         """Begin to load what is wanted now, and as much of what comes next as threads and memory allow."""
-        self._loading = [one for one in self._loading if not one.done]
+        self._loading = [load for load in self._loading if not load.done]
         for chunk in wanted[~self._have[wanted]].tolist():
             self._begin(chunk)
         free = 2 * self._at_once - len(self._loading)

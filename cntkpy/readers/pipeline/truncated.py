@@ -13,7 +13,6 @@ from cntkpy.readers.common.chunk import Part
 from cntkpy.readers.errors import ArgumentError, DataError
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import Runs, copy_samples, sequence_lengths
-from cntkpy.readers.streams import StreamInformation
 
 from .assembly import Inputs, InStep
 
@@ -39,15 +38,16 @@ class TruncatedPacker(InStep):
     truncation_length: 0 divides the minibatch size among the slots of the epoch.
     """
 
-    def __init__(self, streams: Sequence[StreamInformation], truncation_length: int):
-        self.streams, self._length = list(streams), truncation_length
+    def __init__(self, inputs: Inputs, truncation_length: int = 0):
+        super().__init__(inputs)
+        self.streams, self._length = list(inputs.streams), truncation_length
         self._queues: list[deque[Waiting]] = []
 
-    def next(self, inputs: Inputs) -> Minibatch | None:
+    def next(self) -> Minibatch | None:
         """Fill the queues, cut a piece off each."""
-        t = inputs.timeline
-        steps = self._length or max(1, inputs.minibatch_size // inputs.slots)
-        slots = max(1, inputs.minibatch_size // steps)
+        t = self.inputs.timeline
+        steps = self._length or max(1, self.inputs.minibatch_size // self.inputs.slots)
+        slots = max(1, self.inputs.minibatch_size // steps)
         if t.workers > slots:
             raise ArgumentError(
                 f"{t.workers} workers are more than the parallel sequences of a minibatch.",
@@ -58,7 +58,7 @@ class TruncatedPacker(InStep):
             self._queues.append(deque())
         for queue in self._queues:
             unread = sum(w.length - w.used for w in queue)
-            while unread <= steps and (waiting := self._ask(inputs)):
+            while unread <= steps and (waiting := self._ask()):
                 queue.append(waiting)
                 unread += waiting.length
         pieces: list[Piece] = []
@@ -68,7 +68,7 @@ class TruncatedPacker(InStep):
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
         over = not any(self._queues) and t.ended
-        return self._pack(pieces, steps, inputs, ended, over)
+        return self._pack(pieces, steps, ended, over)
 
     @staticmethod
     def _cut(queue: deque[Waiting], slot: int, step: int, steps: int, pieces: list[Piece]) -> int:
@@ -83,21 +83,21 @@ class TruncatedPacker(InStep):
                 queue.popleft()
         return step
 
-    def _ask(self, inputs: Inputs) -> Waiting | None:
+    def _ask(self) -> Waiting | None:
         """One more sequence from the randomizer."""
-        while (selection := inputs.timeline.next(1, 1)) is not None:
-            parts = inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
-            sequences, parts = inputs.invalid.without(selection.sequences, parts, end_of_sweep=selection.end_of_sweep)
+        while (selection := self.inputs.timeline.next(1, 1)) is not None:
+            parts = self.inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
+            sequences, parts = self.inputs.invalid.without(
+                selection.sequences, parts, end_of_sweep=selection.end_of_sweep
+            )
             if len(sequences):
-                return self._waiting(inputs, parts, int(sequences[0]), selection.end_of_sweep)
+                return self._waiting(parts, int(sequences[0]), selection.end_of_sweep)
         return None
 
-    def _waiting(
-        self, inputs: Inputs, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int = 0
-    ) -> Waiting:
+    def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int = 0) -> Waiting:
         lengths = [int(sequence_lengths(parts, s.name, 1)[0]) for s in self.streams]
         if len(set(lengths)) > 1:
-            key, sizes = inputs.keys(np.array([sequence]))[0], " and ".join(map(str, lengths))
+            key, sizes = self.inputs.keys(np.array([sequence]))[0], " and ".join(map(str, lengths))
             raise DataError(
                 "For BPTT sequences between different input stream should have the same length.",
                 hint=f"the streams of sequence {key} have {sizes} samples",
@@ -109,7 +109,7 @@ class TruncatedPacker(InStep):
             )
         return Waiting(sequence, parts[0], lengths[0], used, last_of_sweep)
 
-    def _pack(self, pieces: list[Piece], steps: int, inputs: Inputs, ended: bool, over: bool) -> Minibatch:
+    def _pack(self, pieces: list[Piece], steps: int, ended: bool, over: bool) -> Minibatch:
         slots = len(self._queues)
         table = np.array([[i, slot, begin, begin + w.length] for i, (w, slot, begin, _) in enumerate(pieces)])
         layout = Layout(steps, slots, table.astype(np.int64))
@@ -123,23 +123,20 @@ class TruncatedPacker(InStep):
                 copies.append((d, first, np.array([count]), np.array([step * slots + slot])))
             matrix = copy_samples(copies, stream, steps * slots, slots)
             data[stream.name] = matrix if stream.sparse else matrix.reshape(steps, slots, stream.dim)
-        keys = inputs.keys(np.array([w.sequence for w, _, _, _ in pieces]))
+        keys = self.inputs.keys(np.array([w.sequence for w, _, _, _ in pieces]))
         return Minibatch(data, dict.fromkeys(data, layout), keys, ended, over, truncated=True)
 
-    def state(self) -> list[list[list[int]]]:
+    def get_state(self) -> list[list[list[int]]]:
         """Per slot, the sequences waiting: number, samples used, whether last of its sweep."""
         return [[[w.sequence, w.used, int(w.last_of_sweep)] for w in queue] for queue in self._queues]
 
-    def restore(self, state: Any, inputs: Inputs) -> None:
-        """Load the waiting sequences again."""
+    def set_state(self, state: Any) -> None:
+        """Load the waiting sequences again; None: none."""
+        queues: list[Any] = state or []
         self._queues = []
-        for rows in state:
+        for rows in queues:
             queue: deque[Waiting] = deque()
             for sequence, used, last in rows:
-                parts = inputs.store.begin(np.array([sequence]))()
-                queue.append(self._waiting(inputs, parts, sequence, bool(last), used))
+                parts = self.inputs.store.begin(np.array([sequence]))()
+                queue.append(self._waiting(parts, sequence, bool(last), used))
             self._queues.append(queue)
-
-    def clear(self) -> None:
-        """Forget what is waiting."""
-        self._queues = []

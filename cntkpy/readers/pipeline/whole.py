@@ -20,7 +20,7 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import NotAFrame, SequencePacker, place
 
 from .assembly import Inputs, Made
-from .prefetch import GROUP_SECONDS
+from .prefetch import GROUP_SECONDS, Prefetch
 from .randomize import Timeline
 
 MAX_GROUP_MINIBATCHES = 256
@@ -69,19 +69,19 @@ class Group:
     @cached_property
     def sequences(self) -> np.ndarray:
         """Of all minibatches, int64[n]."""
-        every = [one.selection.sequences for one in self.several]
+        every = [several.selection.sequences for several in self.several]
         return every[0] if len(every) == 1 else np.concatenate(every)
 
     @cached_property
     def cuts(self) -> np.ndarray:
         """Minibatch m has the sequences cuts[m] .. cuts[m+1]-1: int64[M+1]."""
-        return starts_of(np.concatenate([np.diff(one.cuts) for one in self.several]))
+        return starts_of(np.concatenate([np.diff(several.cuts) for several in self.several]))
 
     def planned(self) -> Iterator[Planned]:
         """Yield the minibatches."""
-        for one in self.several:
-            s, last = one.selection, len(one.cuts) - 2
-            for m, ((a, b), state) in enumerate(zip(pairwise(one.cuts), one.states, strict=True)):
+        for several in self.several:
+            s, last = several.selection, len(several.cuts) - 2
+            for m, ((a, b), state) in enumerate(zip(pairwise(several.cuts), several.states, strict=True)):
                 yield Planned(s, s.sequences[a:b], state, m == last and s.end_of_sweep, m == last and s.end_of_epoch)
 
     def separate(self) -> Iterator[tuple[Planned, list[Part] | None]]:
@@ -91,31 +91,33 @@ class Group:
             yield planned, cut and [part for part in cut if len(part.where)]
 
 
-class WholeSequences:
-    """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
+class GroupMaker:
+    """Plans and makes groups of minibatches. `plan` is called by the thread that gives them out, `make` by any.
 
-    `plan` and `take` are called by the thread that gives minibatches out, `make` by any.
-    loaded_bytes: about how much memory a loaded sample takes.
+    Args:
+        inputs: What minibatches are made of.
+        packer: Lays out the sequences.
+        loaded_bytes: About how much memory a loaded sample takes.
     """
 
-    def __init__(self, packer: SequencePacker, loaded_bytes: float = 0.0):
-        self._packer = packer
+    def __init__(self, inputs: Inputs, packer: SequencePacker, loaded_bytes: float = 0.0):
+        self._inputs, self._packer = inputs, packer
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
         self._enough = min(
             MAX_GROUP_SAMPLES,
             MAX_GROUP_DENSE_BYTES // max(dense, 1),
             int(MAX_GROUP_LOADED_BYTES / max(loaded_bytes, 1.0)),
         )
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with a group of one minibatch."""
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
-        self._left: deque[tuple[Planned, list[Part] | None]] = deque()
 
-    def assemble(self, inputs: Inputs) -> Iterable[Made]:
-        """At least one minibatch, None at the end of the epoch, and the state of the timeline after each."""
-        return self.take(inputs, lambda: self.make(inputs, self.plan(inputs)))
-
-    def plan(self, inputs: Inputs) -> Group:
+    def plan(self) -> Group:
         """Decide what the next minibatches hold, and begin to load it."""
+        inputs = self._inputs
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
@@ -126,17 +128,17 @@ class WholeSequences:
             if planned and (time.perf_counter() > end or inputs.waits()):
                 break
             try:
-                more = _next_planned(inputs, self._most, self._enough)
+                chosen = _next_planned(inputs, self._most, self._enough)
             except Exception as fault:
                 if not planned:
                     raise
                 self._fault = fault
                 break
-            if more is None:
+            if chosen is None:
                 break
-            planned.append(more)
-            sequences += more.cuts[-1]
-            if len(more.cuts) > 2 or more.selection.end_of_epoch:
+            planned.append(chosen)
+            sequences += chosen.cuts[-1]
+            if len(chosen.cuts) > 2 or chosen.selection.end_of_epoch:
                 break
         group = Group(planned, inputs.timeline.state())
         self._most = min(MAX_GROUP_MINIBATCHES, GROUP_GROWTH_FACTOR * self._most)
@@ -146,31 +148,62 @@ class WholeSequences:
                 group.load = inputs.store.begin(group.sequences, last.keep, last.ahead, last.following)
         return group
 
-    def make(self, inputs: Inputs, group: Group) -> Group:
+    def make(self, group: Group) -> Group:
         """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
         if group.load is not None:
             with suppress(Exception):  # see `plan`
                 parts = group.load()
-                if inputs.invalid.concerns(parts):
+                if self._inputs.invalid.concerns(parts):
                     group.parts = parts
                 else:
-                    group.made = self._pack(inputs, group.planned(), group.sequences, group.cuts, parts)
+                    group.made = self.pack(group.planned(), group.sequences, group.cuts, parts)
             group.load = None  # with it go the chunks
         return group
 
-    def take(self, inputs: Inputs, more: Callable[[], Group]) -> Iterable[Made]:
-        """As `assemble`, out of what is left of the last group, or of the group that `more` gives."""
+    def pack(
+        self, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
+    ) -> Iterator[Made]:
+        """Return minibatches that are made as they are asked for; their arrays are made at once."""
+        names = self._inputs.deserializer.table.names  # not inputs.keys: a minibatch need not keep the reader
+        try:
+            packed = self._packer.pack_several(parts, cuts)
+        except NotAFrame as error:
+            key = names(sequences[error.place : error.place + 1])[0]
+            raise NotAFrame(error.place, error.size, error.stream, key) from None
+        return (
+            _made(several, data, layouts, partial(names, several.sequences))
+            for several, (data, layouts) in zip(planned, packed, strict=True)
+        )
+
+
+class WholeSequences:
+    """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
+
+    Args:
+        inputs: What minibatches are made of.
+        maker: Makes groups of them.
+        threads: Threads that make groups ahead; 0: groups are made where they are asked for.
+    """
+
+    def __init__(self, inputs: Inputs, maker: GroupMaker, threads: int = 0):
+        self._inputs, self._maker = inputs, maker
+        self.groups: Prefetch[Group] = Prefetch(maker.make, maker.plan, threads=threads)
+        """Groups of minibatches, made ahead by threads if there are any."""
+        self._left: deque[tuple[Planned, list[Part] | None]] = deque()
+
+    def __next__(self) -> Iterable[Made]:
+        """Return minibatches out of what is left of the last group, or of the next one."""
         if not self._left:
-            group = more()
+            group = next(self.groups)
             if not group.several:
                 return [(None, group.state, None)]
-            if group.made is not None and not inputs.invalid.concerns(()):
+            if group.made is not None and not self._inputs.invalid.concerns(()):
                 return group.made
             self._left.extend(group.separate())
         made: list[Made] = []
         while self._left:
             try:
-                made.append(self._make_one(inputs, *self._left[0]))
+                made.append(self._make_one(*self._left[0]))
             except Exception:
                 if not made:
                     raise
@@ -178,39 +211,22 @@ class WholeSequences:
             self._left.popleft()
         return made
 
-    def _make_one(self, inputs: Inputs, planned: Planned, parts: list[Part] | None) -> Made:
-        selection = planned.selection
+    def _make_one(self, planned: Planned, parts: list[Part] | None) -> Made:
+        inputs, selection = self._inputs, planned.selection
         if parts is None:
             parts = inputs.store.begin(planned.sequences, selection.keep, selection.ahead)()
         sequences, valid = inputs.invalid.without(planned.sequences, parts, end_of_sweep=planned.end_of_sweep)
         planned = planned._replace(sequences=sequences)
-        return next(self._pack(inputs, iter([planned]), sequences, np.array([0, len(sequences)]), valid))
+        return next(self._maker.pack(iter([planned]), sequences, np.array([0, len(sequences)]), valid))
 
-    def _pack(
-        self, inputs: Inputs, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
-    ) -> Iterator[Made]:
-        """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
-        names = inputs.deserializer.table.names  # and not inputs.keys: who keeps a minibatch need not keep the reader
-        try:
-            packed = self._packer.pack_several(parts, cuts)
-        except NotAFrame as error:
-            key = names(sequences[error.place : error.place + 1])[0]
-            raise NotAFrame(error.place, error.size, error.stream, key) from None
-        return (
-            _made(one, data, layouts, partial(names, one.sequences))
-            for one, (data, layouts) in zip(planned, packed, strict=True)
-        )
+    def get_state(self) -> None:
+        """Nothing is held back."""
 
-    def state(self) -> None:
-        """Nothing."""
-
-    def restore(self, state: Any, inputs: Inputs) -> None:
-        """Nothing to do."""
-
-    def clear(self) -> None:
-        """Forget what is left."""
+    def set_state(self, state: None) -> None:
+        """Drop what was made ahead."""
+        self.groups.reset()
         self._left.clear()
-        self._most, self._fault = 1, None
+        self._maker.restart()
 
 
 def _made(
@@ -224,7 +240,7 @@ def _made(
 
 
 def _next_planned(inputs: Inputs, most: int, samples: int) -> Several | None:
-    """What the timeline gives next: several minibatches if it can, None at the end of the epoch."""
+    """Return what the timeline gives next: several minibatches if it can, None at the end of the epoch."""
     timeline = inputs.timeline
     if isinstance(timeline, Timeline):
         several = timeline.next_several(inputs.worker_size, most, samples)

@@ -61,25 +61,25 @@ class UserStreams:
         what: what the object is, for errors.
     """
 
-    def __init__(self, of: Any, dtype: Any = np.float32, what: str = "Deserializer"):
+    def __init__(self, of: Any, dtype: Any = np.float32, kind: str = "Deserializer"):
         self.dtype, name = np.dtype(dtype), type(of).__name__
         declared = declared_streams(of)
         self.streams: list[StreamInformation] = [_with_type(s, self.dtype, name) for s in declared]
         if not self.streams:
-            raise ArgumentError(f"{name}: {what} must provide at least one stream")
+            raise ArgumentError(f"{name}: {kind} must provide at least one stream")
 
-    def arrays(self, found: Any, call: str) -> tuple[dict[str, StreamData], bool]:
+    def arrays(self, result: Any, call: str) -> tuple[dict[str, StreamData], bool]:
         """Return what a call gave as the arrays of the pipeline, and whether every sequence is one sample by its kind.
 
         Raises:
             DataError: it is not a dictionary of what the streams declare; names the call.
         """
-        if not is_dict(found):
+        if not is_dict(result):
             raise DataError(
-                f"{call} gave {type(found).__name__}, not a dictionary of streams", hint="return {name: data, ...}"
+                f"{call} gave {type(result).__name__}, not a dictionary of streams", hint="return {name: data, ...}"
             )
         known = [s.name for s in self.streams]
-        for key in found:
+        for key in result:
             if key not in known:
                 name = key.name if isinstance(key, StreamInformation) else key
                 shown = f"'{key}'" if isinstance(key, str) else f"{type(key).__name__} {name}"
@@ -91,11 +91,11 @@ class UserStreams:
         single = True
         for s in self.streams:
             where = f"{call}, stream '{s.name}'"
-            if s.name not in found:
+            if s.name not in result:
                 raise DataError(
-                    f"{where}: it is missing in the dictionary", hint=f"there are: {', '.join(found) or 'none'}"
+                    f"{where}: it is missing in the dictionary", hint=f"there are: {', '.join(result) or 'none'}"
                 )
-            streams[s.name], one_each = self._stream(found[s.name], s, where)
+            streams[s.name], one_each = self._stream(result[s.name], s, where)
             single = single and one_each
         counts = {s: len(data.sequences) - 1 for s, data in streams.items()}
         first = self.streams[0].name

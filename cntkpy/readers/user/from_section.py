@@ -18,7 +18,7 @@ CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {
 }
 
 
-def construct(found: Any, section: ConfigParameters) -> Any:
+def construct(component: Any, section: ConfigParameters) -> Any:
     """An object of a class whose constructor takes its arguments from a section.
 
     An argument called `section` is the section itself; others are taken from it by name, and converted as their
@@ -26,7 +26,7 @@ def construct(found: Any, section: ConfigParameters) -> Any:
     a section a dictionary, and what looks like a number a number.
     """
     arguments: dict[str, Any] = {}
-    for name, parameter in inspect.signature(found).parameters.items():
+    for name, parameter in inspect.signature(component).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if name == "section":
@@ -36,16 +36,16 @@ def construct(found: Any, section: ConfigParameters) -> Any:
         if value is not None:
             arguments[name] = _convert(value, parameter)
         elif parameter.default is parameter.empty:
-            message, hint = f"is missing; {found.__name__}({name}=...) needs it", f"write {name}=... in the section"
+            message, hint = f"is missing; {component.__name__}({name}=...) needs it", f"write {name}=... in the section"
             raise section.error(name, message, hint, "MissingParameter")
     try:
-        return found(**arguments)
+        return component(**arguments)
     except UserError:
         raise
     except Exception as error:
         raise UserError(
             "UserCode",
-            f"{found.__name__} cannot be made: {type(error).__name__}: {error}",
+            f"{component.__name__} cannot be made: {type(error).__name__}: {error}",
             span=section.span,
             notes=place_of(error),
         ) from error

@@ -102,15 +102,15 @@ def declared_streams(of: Any, if_missing: str | None = None) -> list[StreamInfor
     return list(stream_infos)
 
 
-def _other(found: Sequence[Any]) -> Any:
-    return next(s for s in found if not isinstance(s, StreamInformation))
+def _other(infos: Sequence[Any]) -> Any:
+    return next(s for s in infos if not isinstance(s, StreamInformation))
 
 
-def numbered(found: Sequence[streams.StreamInformation]) -> list[StreamInformation]:
+def numbered(infos: Sequence[streams.StreamInformation]) -> list[StreamInformation]:
     """Streams of the pipeline, numbered in order."""
     return [
         s
         if isinstance(s, StreamInformation)
         else StreamInformation(s.name, i, "sparse" if s.sparse else "dense", s.dtype, s.sample_shape)
-        for i, s in enumerate(found)
+        for i, s in enumerate(infos)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.readers.contracts import Deserializer
@@ -48,7 +48,7 @@ class UtteranceReader(Reader):
 
 def in_file_order(data: Deserializer, prefetch: bool) -> Reader:
     """The reader of `action=write`: utterances one by one, in their own order."""
-    source = Source(data, InOrder(data.table), assembler=Reads(data.streams), prefetch=prefetch)
+    source = Source(data, InOrder(data.table), make_packer=Reads, prefetch=prefetch)
     return UtteranceReader(source, single=True)
 
 
@@ -65,6 +65,7 @@ def make_reader(data: SideBySide, p: UtteranceReaderParameters, method: str) -> 
     timeline = make_timeline(data.table, method, p.randomize, p.twister)
     if p.reads_frames(method):
         full = p.minibatch_mode == "full"
-        return UtteranceReader(Source(data, timeline, assembler=Frames(data, full), prefetch=p.prefetch), full=full)
-    assembler: Any = (TruncatedReads if p.truncated else Reads)(data.streams)
-    return UtteranceReader(Source(data, timeline, assembler=assembler, slots=p.slots, prefetch=p.prefetch))
+        make_frames = partial(Frames, data=data, full=full)
+        return UtteranceReader(Source(data, timeline, make_packer=make_frames, prefetch=p.prefetch), full=full)
+    make_packer = TruncatedReads if p.truncated else Reads
+    return UtteranceReader(Source(data, timeline, make_packer=make_packer, slots=p.slots, prefetch=p.prefetch))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.assembly import Inputs, InStep
 from cntkpy.readers.pipeline.pack import copy_samples, sequence_lengths
 from cntkpy.readers.pipeline.truncated import Piece, TruncatedPacker, Waiting
-from cntkpy.readers.streams import StreamInformation
 
 log = logging.getLogger("cntkpy.readers")
 
@@ -41,20 +39,21 @@ class Reads(InStep):
     longest one, else comes first in the next minibatch.
     """
 
-    def __init__(self, streams: Sequence[StreamInformation]):
-        self.streams = list(streams)
+    def __init__(self, inputs: Inputs):
+        super().__init__(inputs)
+        self.streams = list(inputs.streams)
         self._next: list[_Read | None] = []
 
-    def next(self, inputs: Inputs) -> Minibatch | None:
+    def next(self) -> Minibatch | None:
         """Place reads, then copy them."""
-        slots = inputs.own_slots()
-        lengths = inputs.deserializer.table.lengths
+        slots = self.inputs.own_slots()
+        lengths = self.inputs.deserializer.table.lengths
         if len(self._next) < slots:
-            self._next += [self._ask(inputs) for _ in range(slots - len(self._next))]
+            self._next += [self._ask() for _ in range(slots - len(self._next))]
         placed: list[tuple[_Read, int, int]] = []  # read, slot, step
         used = [0] * slots
         for slot in range(slots):
-            used[slot] = self._place(placed, slot, slot, 0, inputs)
+            used[slot] = self._place(placed, slot, slot, 0)
         if not placed:
             return None
         steps = max(used)
@@ -64,26 +63,25 @@ class Reads(InStep):
                 slot = next((s for s in range(slots) if used[s] + frames < steps), None)
                 if slot is None:
                     break
-                used[slot] += self._place(placed, waiting, slot, used[slot], inputs)
-        return self._pack(placed, steps, inputs)
+                used[slot] += self._place(placed, waiting, slot, used[slot])
+        return self._pack(placed, steps)
 
-    def _place(self, placed: list[tuple[_Read, int, int]], waiting: int, slot: int, step: int, inputs: Inputs) -> int:
+    def _place(self, placed: list[tuple[_Read, int, int]], waiting: int, slot: int, step: int) -> int:
         """Put the next read of the slot `waiting` into `slot`, and get another; how many frames it has."""
         read = self._next[waiting]
         if read is None:
             return 0
         placed.append((read, slot, step))
-        self._next[waiting] = self._ask(inputs)
-        return _frames(read[0], inputs.deserializer.table.lengths)
+        self._next[waiting] = self._ask()
+        return _frames(read[0], self.inputs.deserializer.table.lengths)
 
-    @staticmethod
-    def _ask(inputs: Inputs) -> _Read | None:
-        read = next_read(inputs)
+    def _ask(self) -> _Read | None:
+        read = next_read(self.inputs)
         return read if read[0] else None
 
-    def _pack(self, placed: list[tuple[_Read, int, int]], steps: int, inputs: Inputs) -> Minibatch:
-        table = inputs.deserializer.table
-        slots, ended = inputs.own_slots(), False
+    def _pack(self, placed: list[tuple[_Read, int, int]], steps: int) -> Minibatch:
+        table = self.inputs.deserializer.table
+        slots, ended = self.inputs.own_slots(), False
         places: list[tuple[int, int, int, int]] = []
         for (utterances, last), slot, begin in placed:
             ended |= last
@@ -94,7 +92,7 @@ class Reads(InStep):
         places.sort(key=lambda place: (place[1], place[2]))
         numbers = np.array([place[0] for place in places])
         layout = Layout(steps, slots, np.array([(i, *place[1:]) for i, place in enumerate(places)], np.int64))
-        parts = inputs.store.begin(numbers)()
+        parts = self.inputs.store.begin(numbers)()
         to = layout.sequences[:, 2] * slots + layout.sequences[:, 1]
         data: dict[str, Any] = {}
         for stream in self.streams:
@@ -102,30 +100,26 @@ class Reads(InStep):
             pieces = [self._piece(part, stream.name, counts, to) for part in parts]
             matrix = copy_samples(pieces, stream, steps * slots, slots)
             data[stream.name] = matrix if stream.sparse else matrix.reshape(steps, slots, stream.dim)
-        over = inputs.timeline.ended and not any(self._next)
-        return Minibatch(data, dict.fromkeys(data, layout), inputs.keys(numbers), ended, over)
+        over = self.inputs.timeline.ended and not any(self._next)
+        return Minibatch(data, dict.fromkeys(data, layout), self.inputs.keys(numbers), ended, over)
 
     @staticmethod
     def _piece(part: Part, name: str, counts: np.ndarray, to: np.ndarray) -> Any:
         d = part.chunk.streams[name]
         return d, d.sequences[part.which], counts[part.where], to[part.where]
 
-    def state(self) -> Any:
+    def get_state(self) -> Any:
         """The next reads of the slots."""
         return [read and [read[0], int(read[1])] for read in self._next] or None
 
-    def restore(self, state: Any, inputs: Inputs) -> None:
-        """Take them over."""
-        count = inputs.deserializer.table.num_sequences
+    def set_state(self, state: Any) -> None:
+        """Take them over; None: none."""
+        count = self.inputs.deserializer.table.num_sequences
         reads: list[Any] = state or []
         for number in (number for read in reads if read for number in read[0]):
             if not 0 <= number < count:
                 raise no_sequence(number, count)
         self._next = [read and (list(read[0]), bool(read[1])) for read in reads]
-
-    def clear(self) -> None:
-        """Forget them."""
-        self._next = []
 
 
 def _frames(utterances: list[int], lengths: np.ndarray) -> int:
@@ -139,32 +133,29 @@ class TruncatedReads(TruncatedPacker):
     ends as well, the rest of the slot is a gap.
     """
 
-    def __init__(self, streams: Sequence[StreamInformation]):
-        super().__init__(streams, 0)
-
-    def next(self, inputs: Inputs) -> Minibatch | None:
+    def next(self) -> Minibatch | None:
         """Cut a piece off each slot's read."""
-        t = inputs.timeline
-        slots, steps = inputs.own_slots(), inputs.minibatch_size
+        t = self.inputs.timeline
+        slots, steps = self.inputs.own_slots(), self.inputs.minibatch_size
         pieces: list[Piece] = []
         while len(self._queues) < slots:  # at the start every slot gets a read before any gets a second one
-            self._queues.append(deque(self._read(inputs)))
+            self._queues.append(deque(self._read()))
         for slot, queue in enumerate(self._queues):
             if not queue:
-                queue.extend(self._read(inputs))
+                queue.extend(self._read())
             step = self._cut(queue, slot, 0, steps, pieces)
             if step and not queue:
-                queue.extend(self._read(inputs))
+                queue.extend(self._read())
                 self._cut(queue, slot, step, steps, pieces)
         if not pieces:
             return None
         ended = any(w.last_of_sweep and w.used == w.length for w, _, _, _ in pieces)
-        return self._pack(pieces, steps, inputs, ended, not any(self._queues) and t.ended)
+        return self._pack(pieces, steps, ended, not any(self._queues) and t.ended)
 
-    def _read(self, inputs: Inputs) -> list[Waiting]:
-        numbers, ended = next_read(inputs)
+    def _read(self) -> list[Waiting]:
+        numbers, ended = next_read(self.inputs)
         waiting: list[Waiting] = []
         for i, number in enumerate(numbers):
-            parts = inputs.store.begin(np.array([number]))()
-            waiting.append(self._waiting(inputs, parts, number, ended and i + 1 == len(numbers)))
+            parts = self.inputs.store.begin(np.array([number]))()
+            waiting.append(self._waiting(parts, number, ended and i + 1 == len(numbers)))
         return waiting

@@ -53,13 +53,13 @@ class JoinedFrames(Bundle):
     def __init__(self, parts: Sequence[Utterances], **options: Any):
         super().__init__([part.by_utterance() for part in parts], **options)
         self.frame_parts, first = parts, parts[0]
-        lengths = first.lengths[self.found[0]]
+        lengths = first.lengths[self.numbers[0]]
         self._require_frames(lengths)
-        self.frames = FrameTable(self.table.first, lengths, first.numbers[self.found[0]], first.corpus)
+        self.frames = FrameTable(self.table.first, lengths, first.numbers[self.numbers[0]], first.corpus)
         self.table = self.frames
 
     def _require_frames(self, lengths: np.ndarray) -> None:
-        for part, result in zip(self.frame_parts, self.found, strict=True):
+        for part, result in zip(self.frame_parts, self.numbers, strict=True):
             short = np.flatnonzero(part.lengths[result] < lengths)
             if len(short):
                 bad = int(short[0])
@@ -73,7 +73,7 @@ class JoinedFrames(Bundle):
     def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
         """Frames bounds[k] .. bounds[k+1]-1 of these for every k, by stream."""
         which, frames = self.frames.place(sequences)
-        both = zip(self.frame_parts, self.found, strict=True)
+        both = zip(self.frame_parts, self.numbers, strict=True)
         return _by_stream([(part, part.pieces(result[which], frames, bounds)) for part, result in both])
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
@@ -81,7 +81,7 @@ class JoinedFrames(Bundle):
         which, frames = self.frames.place(sequences)
         chunks = [
             part.load_sequences(part.frames.starts[result[which]] + frames)
-            for part, result in zip(self.frame_parts, self.found, strict=True)
+            for part, result in zip(self.frame_parts, self.numbers, strict=True)
         ]
         return Chunk({name: data for c in chunks for name, data in c.streams.items()}, sum(c.nbytes for c in chunks))
 

@@ -50,7 +50,7 @@ def partial_name(model: str) -> str:
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """What is kept in a model file about its training.
+    """The record of a training that its model files keep.
 
     Args:
         epochs: number of epochs that were trained.
@@ -66,8 +66,8 @@ class TrainingRecord:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able form."""
-        more = ({"ended": True} if self.ended else {}) | ({"keeps": self.keeps} if self.keeps else {})
-        return {"epochs": self.epochs, "settings": shareable(self.settings), **more}
+        flags = ({"ended": True} if self.ended else {}) | ({"keeps": self.keeps} if self.keeps else {})
+        return {"epochs": self.epochs, "settings": shareable(self.settings), **flags}
 
     @classmethod
     def of(cls, model: str) -> "TrainingRecord | None":
@@ -95,13 +95,13 @@ def continue_final(model_path: str, max_epochs: int) -> None:
     if record is None or record.ended or record.epochs >= max_epochs:
         return
     model = model_name(model_path, record.epochs, max_epochs)
-    for before, after in ((checkpoint_name(model_path), checkpoint_name(model)), (model_path, model)):
+    for previous, after in ((checkpoint_name(model_path), checkpoint_name(model)), (model_path, model)):
         with contextlib.suppress(FileNotFoundError):
-            stat = Path(before).stat()
+            stat = Path(previous).stat()
             later = _seconds(after)
             if later is not None and later >= int(stat.st_mtime):
                 continue
-            with open_input(before) as source, atomic_write(after, through_link=False) as target:
+            with open_input(previous) as source, atomic_write(after, through_link=False) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
             os.utime(after, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
@@ -131,11 +131,11 @@ def _epochs_with_models(path: Path, max_epochs: int) -> set[int]:
         names = [file.name.lower() for file in path.parent.iterdir()]  # some systems ignore case
     except OSError:
         return set()
-    own = path.name.lower()
-    numbers = [name.removeprefix(f"{own}.") for name in names if name.startswith(f"{own}.")]
+    file_name = path.name.lower()
+    numbers = [name.removeprefix(f"{file_name}.") for name in names if name.startswith(f"{file_name}.")]
     # ASCII digits without leading zeros, of which there are at most as many as the number of epochs has
     usual = [n for n in numbers if n.isascii() and n.isdigit() and len(n) <= len(str(max_epochs)) and n == str(int(n))]
-    return {int(n) for n in usual if int(n) < max_epochs} | ({max_epochs} if own in names else set())
+    return {int(n) for n in usual if int(n) < max_epochs} | ({max_epochs} if file_name in names else set())
 
 
 EPOCH, INSIDE, PROGRAM = "epoch", "inside an epoch", "program"
@@ -277,10 +277,10 @@ def superseded(epoch: int, interval: int | None) -> set[int]:
     if interval is None:
         return {epoch}
     k = epoch % interval + 1
-    found: set[int] = {epoch} if k != 1 else set()
+    epochs: set[int] = {epoch} if k != 1 else set()
     if k == interval:
-        found.add(epoch + 1 - interval)
-    return found
+        epochs.add(epoch + 1 - interval)
+    return epochs
 
 
 def remove_stale_partials(model_path: str, epoch: int | None) -> None:
@@ -289,8 +289,8 @@ def remove_stale_partials(model_path: str, epoch: int | None) -> None:
     stale = re.compile(rf"{re.escape(model.name)}\.(\d+)\.partial")
     with contextlib.suppress(OSError):
         for path in model.parent.iterdir():
-            found = stale.fullmatch(path.name)
-            if found and int(found[1]) != epoch:
+            match = stale.fullmatch(path.name)
+            if match and int(match[1]) != epoch:
                 path.unlink(missing_ok=True)
 
 

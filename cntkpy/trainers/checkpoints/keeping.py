@@ -39,7 +39,7 @@ class Kept:
     back: int = 0
 
     def __contains__(self, epoch: object) -> bool:
-        """Whether the model after this many epochs stays."""
+        """Return whether the model after this many epochs stays."""
         newest = int(self.keep) if self.keep.isdigit() else 1
         return (
             not isinstance(epoch, int)
@@ -55,8 +55,8 @@ class Kept:
         if self.keep == ALL:
             return
         model = re.compile(re.escape(Path(path).name) + r"\.(0|[1-9][0-9]*)", re.ASCII)
-        for one in Path(path).parent.iterdir():
-            found = model.fullmatch(one.name)
-            if found and int(found[1]) not in self:
-                remove(str(one))
-                remove(checkpoint_name(str(one)))
+        for child in Path(path).parent.iterdir():
+            match = model.fullmatch(child.name)
+            if match and int(match[1]) not in self:
+                remove(str(child))
+                remove(checkpoint_name(str(child)))

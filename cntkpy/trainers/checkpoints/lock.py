@@ -85,7 +85,7 @@ def _hold(lock: Path, model_path: str) -> int:
 
 
 def _taken(descriptor: int, holder: dict[str, Any]) -> bool:
-    """Whether the lock is ours now."""
+    """Return whether the lock is ours now."""
     taken = locks.lock(descriptor)
     if taken is not None:
         return taken
@@ -110,17 +110,17 @@ def _own() -> dict[str, Any]:
 
 
 def _holder(descriptor: int) -> dict[str, Any]:
-    """What a lock says of who holds it; nothing, if it cannot be read."""
+    """Return the contents of a lock; nothing, if it cannot be read."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        found = json.loads(os.read(descriptor, 4096))
+        holder = json.loads(os.read(descriptor, 4096))
     except ValueError:
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", holder) if isinstance(holder, dict) else {}
 
 
 def _is_at(descriptor: int, lock: Path) -> bool:
-    """Whether the open file is the one that is there."""
+    """Return whether the open file is the one that is there."""
     try:
         return os.path.samestat(os.fstat(descriptor), lock.stat())
     except FileNotFoundError:

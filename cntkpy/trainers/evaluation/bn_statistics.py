@@ -52,7 +52,7 @@ def estimate_statistics(
         )
     progress = progress or NoProgress()
     data = minibatches(reader, minibatch_size, 0, len(nodes) * minibatch_size * iterations)
-    own = {node.name: dict(node.options) for node in nodes}
+    options = {node.name: dict(node.options) for node in nodes}
     for node in nodes:
         node.samples = 0
     try:
@@ -66,7 +66,7 @@ def estimate_statistics(
     finally:
         for node in nodes:
             node.options.clear()
-            node.options.update(own[node.name])
+            node.options.update(options[node.name])
 
 
 def _estimate(
@@ -97,15 +97,15 @@ def _estimate(
             f"the data end after {done} of {iterations} minibatches for '{node.name}'",
             hint="lower itersPerNode or minibatchSize",
         )
-    own = (node.input(3).name, node.input(4).name, f"{node.name}/samples")
-    store(network, {name: np.array(state[name]) for name in own})
+    names = (node.input(3).name, node.input(4).name, f"{node.name}/samples")
+    store(network, {name: np.array(state[name]) for name in names})
 
 
 def _pass(network: ValidatedNetwork, node: Node) -> Callable[..., Any]:
-    """The state after a minibatch."""
+    """Return the state after a minibatch."""
     compiled = compile_network(network, [node.name], training=True)
 
-    def state_after(parameters: dict[str, Any], state: dict[str, Any], batch: Any) -> Any:
+    def state_after(parameters: dict[str, Any], state: dict[str, Any], batch: object) -> Any:
         return compiled(parameters, state, batch)[1]
 
     return state_after

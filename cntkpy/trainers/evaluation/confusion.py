@@ -1,4 +1,4 @@
-"""What a test of a classification took for what: counts by class, and the samples with the largest loss."""
+"""Results of a test of a classification: counts by class, and the samples with the largest loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORST = 20
 
 
 def classification(nodes: Sequence[Node]) -> Node | None:
-    """The node among these whose labels and scores can be counted; None: there is none."""
+    """Return the node among these whose labels and scores can be counted; None: there is none."""
     for operation in CRITERIA:
         for node in nodes:
             if node.operation == operation and _is_counted(node):
@@ -35,7 +35,7 @@ def classification(nodes: Sequence[Node]) -> Node | None:
 
 def _is_counted(node: Node) -> bool:
     labels, scores = node.input(0), node.input(1)
-    sizes = {shapes.size(one.shape or ()) for one in (labels, scores)}
+    sizes = {shapes.size(source.shape or ()) for source in (labels, scores)}
     return labels.has_layout and scores.has_layout and len(sizes) == 1 and 2 <= sizes.pop() <= MAX_CLASSES
 
 
@@ -64,12 +64,14 @@ class ConfusionCount:
         self._in_slot: dict[int, int] = {}
         compiled = compile_network(network, [labels.name, scores.name])
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
-            found, _ = compiled(weights, state, batch, key, settings)
-            y, z = (found[one.name].reshape(*found[one.name].shape[:2], -1) for one in (labels, scores))
+        def values(
+            weights: object, state: object, batch: object, key: object, settings: object
+        ) -> tuple[Any, dict[str, Any]]:
+            results, _ = compiled(weights, state, batch, key, settings)
+            y, z = (results[node.name].reshape(*results[node.name].shape[:2], -1) for node in (labels, scores))
             loss = -jnp.sum(y * jax.nn.log_softmax(z), axis=-1)
             classes = jnp.where(jnp.max(y, axis=-1) > 0, jnp.argmax(y, axis=-1), -1)
-            lengths = {name: value for name, value in found.items() if name.endswith(LENGTHS)}
+            lengths = {name: value for name, value in results.items() if name.endswith(LENGTHS)}
             return (classes, jnp.argmax(z, axis=-1), loss), lengths
 
         self._values = jax.jit(values)
@@ -82,7 +84,7 @@ class ConfusionCount:
         step, slot, owner = layout.cells
         sequence = self._numbers(layout)[owner]
         arrays = (loss, classes, taken_for)
-        cell_loss, cell_class, cell_taken = (np.asarray(one)[step, slot] for one in arrays)
+        cell_loss, cell_class, cell_taken = (np.asarray(array)[step, slot] for array in arrays)
         known = cell_class >= 0
         np.add.at(self.counts, (cell_class[known], cell_taken[known]), 1)
         if self._has_loss:
@@ -93,7 +95,7 @@ class ConfusionCount:
                 self._keep_pictures(w.batch.inputs[self._picture.name], added, self._picture.shape or ())
 
     def _numbers(self, layout: Layout) -> NDArray[np.int64]:
-        """The number of each sequence, in the order of the data; the rest of one that was cut has its number."""
+        """Return the number of each sequence, in the order of the data; the rest of one that was cut has its number."""
         numbers: list[int] = []
         for _, slot, begin, _ in layout.sequences.tolist():
             if begin >= 0:
@@ -108,25 +110,25 @@ class ConfusionCount:
             rows = rows[np.argpartition(-rows[:, 0], WORST - 1)[:WORST]]
         every = np.concatenate([self._worst, rows[:, :5]])
         order = np.lexsort((every[:, 2], every[:, 1], -every[:, 0]))[:WORST]
-        before, self._worst = len(self._worst), every[order]
-        return rows[order[order >= before] - before]
+        previous, self._worst = len(self._worst), every[order]
+        return rows[order[order >= previous] - previous]
 
-    def _keep_pictures(self, values: Any, rows: NDArray[np.float64], shape: tuple[int, ...]) -> None:
+    def _keep_pictures(self, values: object, rows: NDArray[np.float64], shape: tuple[int, ...]) -> None:
         """Keep the pictures of these rows, and drop those of samples that are not among the worst any more."""
         samples = cells(values, [(int(row[5]), int(row[6])) for row in rows], WORST)
         for row, sample in zip(rows, samples, strict=True):
             self._pictures[int(row[1]), int(row[2])] = picture(sample, shape)
         kept = {(int(row[1]), int(row[2])) for row in self._worst}
-        self._pictures = {key: one for key, one in self._pictures.items() if key in kept}
+        self._pictures = {key: shown for key, shown in self._pictures.items() if key in kept}
 
     def values(self) -> dict[str, Any]:
-        """What the event of a test says: the counts by class and what it was taken for, and the worst samples."""
+        """Return the event of a test: the counts by class and by the class taken for it, and the worst samples."""
         names = ("loss", "sequence", "step", "label", "takenFor")
         worst: list[dict[str, Any]] = [
             {name: value if name == "loss" else int(value) for name, value in zip(names, row, strict=True)}
             for row in self._worst.tolist()
         ]
-        for one in worst:
-            if found := self._pictures.get((one["sequence"], one["step"])):
-                one["picture"] = found
+        for cell in worst:
+            if picture := self._pictures.get((cell["sequence"], cell["step"])):
+                cell["picture"] = picture
         return {"output": self.output.name, "counts": self.counts.tolist(), "worst": worst}

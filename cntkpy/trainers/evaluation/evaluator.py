@@ -91,33 +91,33 @@ class Evaluator:
 
     @property
     def drawn(self) -> dict[str, Array]:
-        """How often random nodes have drawn numbers."""
+        """Return the numbers of draws of random nodes."""
         return {name: value for name, value in self._state.items() if name.endswith(DRAWN)}
 
     @property
     def state(self) -> Mapping[str, Array]:
-        """What the network itself has changed, by name; see `cntkpy.networks.compile.evaluate.network_state`."""
+        """Return the changes of the network itself, by name; see `cntkpy.networks.compile.evaluate.network_state`."""
         return self._state
 
     @property
     def compilations(self) -> int:
-        """How often the evaluation was compiled so far."""
+        """Return the number of compilations of the evaluation so far."""
         return self._compiled.shapes
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY, chosen: int = EVALUATION_BUCKETS) -> Batcher:
         """Return what pads and stacks the minibatches for this evaluator; see `Batcher`."""
-        more: dict[str, Any] = {
+        options: dict[str, Any] = {
             "buckets": self.buckets,
             "capacity": capacity,
             "trace_level": self.trace_level,
             "chosen": chosen,
         }
-        more["hurries"] = False  # nothing waits for the start of an evaluation
-        return Batcher.of(self.network, self.nodes, minibatch_size, **more)
+        options["hurries"] = False  # nothing waits for the start of an evaluation
+        return Batcher.of(self.network, self.nodes, minibatch_size, **options)
 
     @property
     def copies(self) -> bool:
-        """Whether `place` begins a copy to the device, during which the device computes something else."""
+        """Return whether `place` begins a copy to the device, during which the device computes something else."""
         return has_own_memory()
 
     def place(self, stack: Stack) -> PlacedStack:
@@ -141,38 +141,38 @@ class Evaluator:
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
         def evaluate(state: dict[str, Array], k: Array) -> Any:
             batch = minibatch_of(batches, k)
-            found, state = self._function(parameters, state, batch)
+            values, state = self._function(parameters, state, batch)
             if self.summed:
-                totals = [node_total(node, found, batch) for node in self.nodes]
-                totals += [jnp.sum(found[str(node.axis) + LENGTHS]) for node in kept_lengths(self.nodes)]
+                totals = [node_total(node, values, batch) for node in self.nodes]
+                totals += [jnp.sum(values[str(node.axis) + LENGTHS]) for node in kept_lengths(self.nodes)]
                 return state, jnp.stack(totals).astype(self.network.dtype)
-            return state, found
+            return state, values
 
         def minibatch(k: Array, carry: Any) -> Any:
             state, results = carry
-            state, found = evaluate(state, k)
+            state, values = evaluate(state, k)
 
-            def put(every: Array, one: Array) -> Array:
-                return with_row(every, k, one)
+            def put(every: Array, row: Array) -> Array:
+                return with_row(every, k, row)
 
-            return state, jax.tree.map(put, results, found)
+            return state, jax.tree.map(put, results, values)
 
         def room(leaf: Any) -> Array:
             return jnp.zeros((capacity, *leaf.shape), leaf.dtype)
 
         capacity = batches.mask.shape[0]
         if capacity == 1:  # always given; its program is smaller than that of a loop
-            state, found = evaluate(state, 0)
-            return state, jax.tree.map(partial(jnp.expand_dims, axis=0), found)
+            state, values_of_first = evaluate(state, 0)
+            return state, jax.tree.map(partial(jnp.expand_dims, axis=0), values_of_first)
         columns = len(self.nodes) + len(kept_lengths(self.nodes))
-        one = (
+        kind = (
             jax.ShapeDtypeStruct((columns,), self.network.dtype)
             if self.summed
             else jax.eval_shape(evaluate, state, 0)[1]
         )
-        results = jax.tree.map(room, one)
+        results = jax.tree.map(room, kind)
         return jax.lax.fori_loop(0, count, minibatch, (state, results))
 
 
-def _in_words(parameters: Any, state: Any, batches: Any, count: int) -> str:
+def _in_words(parameters: object, state: object, batches: object, count: int) -> str:
     return in_words("evaluation", batches)

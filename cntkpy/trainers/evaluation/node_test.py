@@ -20,12 +20,12 @@ from cntkpy.trainers.step.context import carry, minibatch_of
 
 
 def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:
-    """The inputs and parameters that feed a node.
+    """Return the inputs and parameters that feed a node.
 
     Raises:
         UserError: if there is an operation between them that has no gradient.
     """
-    found: dict[Node, None] = {}
+    sources: dict[Node, None] = {}
     seen: set[Node] = set()
     pending = [root]
     while pending:
@@ -34,7 +34,7 @@ def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:
             continue
         seen.add(node)
         if node.is_parameter or node.kind.layout == "always":
-            found[node] = None
+            sources[node] = None
         elif not node.kind.differentiable:
             raise UserError(
                 "NoGradient",
@@ -43,7 +43,7 @@ def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:
                 hint="write a node above it, or the values only (nodeUnitTest=false)",
             )
         pending += node.connected
-    return sorted(found, key=lambda node: node.name.lower())
+    return sorted(sources, key=lambda node: node.name.lower())
 
 
 def node_gradients(
@@ -62,27 +62,27 @@ def node_gradients(
     leaves = {node.name: np.asarray(node.value) for node in sources if node.is_parameter}
 
     def total(variables: tuple[Any, Any], state: Any, batch: Any, key: Any) -> Any:
-        own, inputs = variables
-        values, new_state = compiled(own, state, batch._replace(inputs=inputs), key)
+        parameters, inputs = variables
+        values, new_state = compiled(parameters, state, batch._replace(inputs=inputs), key)
         return node_total(root, values, batch), (values, new_state)
 
     @jax.jit
-    def gradients(own: Any, state: Any, batch: Any, key: Any) -> Any:
+    def gradients(parameters: Any, state: Any, batch: Any, key: Any) -> Any:
         inputs = {
             name: data.dense(*data.index.shape[:2], network.nodes[name].shape) if is_sparse(data) else data
             for name, data in batch.inputs.items()
         }
-        return jax.grad(total, has_aux=True)((own, inputs), state, batch, key)
+        return jax.grad(total, has_aux=True)((parameters, inputs), state, batch, key)
 
     batcher = Batcher.of(network, [root], data.minibatch_size, capacity=1, chosen=EVALUATION_BUCKETS)
-    own, state = network_parameters(network) | leaves, network_state(network)
+    leaves_and_values, state = network_parameters(network) | leaves, network_state(network)
     samples = 0
     progress.start("writing", data.samples)
     for number, stack in enumerate(batcher.stacks(data.minibatches(), lambda _: True)):
         state = carry(network, state, stack)
         batch = minibatch_of(stack.batch, 0)
-        (by_name, by_input), (found, state) = gradients(own, state, batch, jax.random.key(number))
-        rows = [node_sequences(root, np.asarray(found[root.name]), stack.layout(0, root, found))]
+        (by_name, by_input), (outcome, state) = gradients(leaves_and_values, state, batch, jax.random.key(number))
+        rows = [node_sequences(root, np.asarray(outcome[root.name]), stack.layout(0, root, outcome))]
         for node in sources:
             gradient = by_input[node.name] if node.name in by_input else by_name[node.name]
             rows.append(node_sequences(node, np.asarray(gradient), stack.layout(0, node)))

@@ -44,7 +44,7 @@ def precompute_all(network: ValidatedNetwork, p: SGDParameters, data: Iterator[M
 
 
 def precompute_data(p: SGDParameters, reader: MinibatchReader, tracing: Tracing) -> Iterator[Minibatch]:
-    """The minibatches from which nodes are computed before training."""
+    """Return the minibatches from which nodes are computed before training."""
     samples = None if p.precompute_on_all_data else p.epoch_size or None
     return minibatches(reader, p.minibatch_size[0], 0, samples, tracing)
 
@@ -73,10 +73,10 @@ def precompute(network: ValidatedNetwork, data: Iterator[Minibatch], minibatch_s
     for stack in batcher.stacks(data, lambda number: False):
         values = {name: np.asarray(array) for name, array in evaluator.run(stack).items()}
         for k in range(len(stack.minibatches)):
-            found = {name: array[k] for name, array in values.items()}
+            row = {name: array[k] for name, array in values.items()}
             for name, statistics in running.items():
-                layout = stack.layout(k, sources[name], found)
-                samples = found[name][: layout.T, : layout.S][layout.mask]
+                layout = stack.layout(k, sources[name], row)
+                samples = row[name][: layout.T, : layout.S][layout.mask]
                 statistics.add(samples, stack.gaps(k, sources[name], layout))
     for node in nodes:
         statistics = running[node.input(0).name]

@@ -19,13 +19,13 @@ SIDE = 48
 
 
 def picture_input(network: ValidatedNetwork, scores: Node) -> Node | None:
-    """The image that the scores are computed from: the only input of a shape `[width x height x 1 or 3]`.
+    """Return the image that the scores are computed from: the only input of a shape `[width x height x 1 or 3]`.
 
     Returns:
         The node; None: there is none, or several.
     """
-    found = [node for node in network.below([scores]) if node.operation == "InputValue" and _is_picture(node)]
-    return found[0] if len(found) == 1 else None
+    inputs = [node for node in network.below([scores]) if node.operation == "InputValue" and _is_picture(node)]
+    return inputs[0] if len(inputs) == 1 else None
 
 
 def _is_picture(node: Node) -> bool:
@@ -34,7 +34,7 @@ def _is_picture(node: Node) -> bool:
 
 
 def cells(values: Any, places: Iterable[tuple[int, int]], count: int) -> NDArray[Any]:
-    """The values of some cells (step, slot) of an array (steps, slots, ...).
+    """Return the values of some cells (step, slot) of an array (steps, slots, ...).
 
     On a device only these are fetched; `count`, at least their number, is how many, so that one program does for all.
     """

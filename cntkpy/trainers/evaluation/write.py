@@ -40,8 +40,8 @@ def node_values(evaluator: Evaluator, data: EvaluationData, progress: Progress |
     for stack in batcher.stacks(data.minibatches(), lambda number: False):
         results = {name: np.asarray(array) for name, array in evaluator.run(stack).items()}
         for k, columns in enumerate(stack.columns.tolist()):
-            found = {name: array[k] for name, array in results.items()}
-            values = [node_sequences(node, found[node.name], stack.layout(k, node, found)) for node in nodes]
+            row = {name: array[k] for name, array in results.items()}
+            values = [node_sequences(node, row[node.name], stack.layout(k, node, row)) for node in nodes]
             yield Written(columns, values, stack.minibatches[k])
         samples += int(stack.samples.sum())
         progress.update(samples)

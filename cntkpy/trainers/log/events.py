@@ -1,4 +1,4 @@
-"""What happens in a run as data: records beside the lines of the log, for `logFormat=json`.
+"""Events of a run as data: records beside the lines of the log, for `logFormat=json`.
 
 A log call that reports something carries it as `extra=event(...)`; a handler that writes objects looks only at these.
 A line that is not shown is logged with the level DEBUG, so that its event is there all the same.
@@ -12,20 +12,20 @@ from cntkpy.trainers.log.text import Total
 
 
 def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, Any]:
-    """The `extra` of a log call.
+    """Return the `extra` of a log call.
 
     Args:
         name: what happened.
         totals: sums of nodes, if there are any.
         values: further values.
     """
-    found: dict[str, Any] = {"event": name, **values}
+    record: dict[str, Any] = {"event": name, **values}
     if totals:
-        found["nodes"] = {total.name: total.average for total in totals}
-        found["samples"] = totals[0].count
-    return {"event": found}
+        record["nodes"] = {total.name: total.average for total in totals}
+        record["samples"] = totals[0].count
+    return {"event": record}
 
 
 def level(shown: bool) -> int:
-    """The level of a line that is in the log only if it is `shown`."""
+    """Return the level of a line that is in the log only if it is `shown`."""
     return logging.INFO if shown else logging.DEBUG

@@ -1,4 +1,4 @@
-"""What the trainer reports while it works, besides the log: a bar on a terminal, lines for a cluster scheduler."""
+"""Displays of a trainer at work, besides the log: a bar on a terminal, lines for a cluster scheduler."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -57,7 +57,7 @@ class NoTracing:
 
 @dataclass(frozen=True)
 class Reporting:
-    """Where a training reports to, besides the log.
+    """Displays of a training, besides the log.
 
     Attributes:
         progress: Shows how far the work is.

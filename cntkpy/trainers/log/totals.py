@@ -36,19 +36,19 @@ class Totals:
 
     @classmethod
     def start(cls, nodes: Sequence[Node]) -> Totals:
-        """The totals of nodes before the first minibatch."""
+        """Return the totals of nodes before the first minibatch."""
         replaced = np.array([node.kind.last_counts for node in nodes], bool)
         return cls(np.zeros(len(nodes)), np.zeros(len(nodes), np.int64), replaced=replaced)
 
     @classmethod
     def of_loss(cls, loss: float, metric: float, samples: int, minibatches: int) -> Totals:
-        """The totals of a loss and a metric."""
+        """Return the totals of a loss and a metric."""
         return cls(np.array([loss, metric]), np.array([samples, samples]), samples, minibatches)
 
     def add(
         self, nodes: Sequence[Node], results: NDArray[Any], samples: int, counts: NDArray[np.int64] | None = None
     ) -> Totals:
-        """The totals with some more minibatches.
+        """Return the totals with some more minibatches.
 
         Args:
             nodes: The nodes.
@@ -64,33 +64,33 @@ class Totals:
             return self
         total = self.values + values.sum(axis=0)
         total[self.replaced] = values[-1, self.replaced]
-        more = self.samples + samples, self.minibatches + len(values)
-        return Totals(total, self.counts + counted, *more, self.replaced)
+        sizes = self.samples + samples, self.minibatches + len(values)
+        return Totals(total, self.counts + counted, *sizes, self.replaced)
 
-    def plus(self, other: Totals) -> Totals:
-        """The sum of two."""
-        more = self.samples + other.samples, self.minibatches + other.minibatches
-        return Totals(self.values + other.values, self.counts + other.counts, *more, self.replaced)
+    def plus(self, further: Totals) -> Totals:
+        """Return the sum of two."""
+        sizes = self.samples + further.samples, self.minibatches + further.minibatches
+        return Totals(self.values + further.values, self.counts + further.counts, *sizes, self.replaced)
 
     def since(self, earlier: Totals) -> Totals:
-        """What came after earlier totals."""
-        more = self.samples - earlier.samples, self.minibatches - earlier.minibatches
-        return Totals(self.values - earlier.values, self.counts - earlier.counts, *more, self.replaced)
+        """Return the sums since earlier totals."""
+        sizes = self.samples - earlier.samples, self.minibatches - earlier.minibatches
+        return Totals(self.values - earlier.values, self.counts - earlier.counts, *sizes, self.replaced)
 
     def joint(self, nodes: Sequence[Node], add_up: Callable[[list[float]], Sequence[float]]) -> Totals:
-        """The totals of all processes, each of which has those of its own part.
+        """Return the totals of all processes, each of which has those of its own part.
 
         Args:
             nodes: The nodes.
             add_up: Adds up numbers of all processes.
         """
         counting, counts = _counting(nodes), self.counts.copy()
-        found = add_up([*map(float, self.values), *map(float, counts[counting])])
-        counts[counting] = found[len(nodes) :]
-        return Totals(np.array(found[: len(nodes)]), counts, self.samples, self.minibatches, self.replaced)
+        sums = add_up([*map(float, self.values), *map(float, counts[counting])])
+        counts[counting] = sums[len(nodes) :]
+        return Totals(np.array(sums[: len(nodes)]), counts, self.samples, self.minibatches, self.replaced)
 
     def rows(self, nodes: Sequence[Node]) -> list[Total]:
-        """For each node its name, its sum and its number of samples, as the log shows them."""
+        """Return for each node its name, its sum and its number of samples, as the log shows them."""
         parts = zip(nodes, self.values, self.replaced, self.counts, strict=True)
         return [Total(node.name, float(value), 1 if last else int(count)) for node, value, last, count in parts]
 
@@ -102,9 +102,9 @@ class Totals:
     def from_json(cls, nodes: Sequence[Node], saved: Sequence[Any]) -> Totals:
         """The inverse of `to_json`."""
         values, samples, counts, *minibatches = saved
-        found = cls.start(nodes)
+        start = cls.start(nodes)
         minibatches = int(minibatches[0]) if minibatches else 0
-        return cls(np.array(values), np.array(counts, np.int64), samples, minibatches, found.replaced)
+        return cls(np.array(values), np.array(counts, np.int64), samples, minibatches, start.replaced)
 
     # ---- of a loss and a metric
 
@@ -134,6 +134,6 @@ class Totals:
 
 
 def _counting(nodes: Sequence[Node]) -> list[int]:
-    """The numbers of the nodes whose samples are counted while they are computed."""
+    """Return the numbers of the nodes whose samples are counted while they are computed."""
     counted = kept_lengths(nodes)
     return [number for number, node in enumerate(nodes) if node in counted]

@@ -1,1 +1,1 @@
-"""What looks on while a network trains: traces, checks of gradients and of numbers."""
+"""Monitors of a network that trains: traces, checks of gradients and of numbers."""

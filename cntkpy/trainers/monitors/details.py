@@ -73,16 +73,19 @@ class Details(Hook):
         if self._norms is None:
             gradients = compile_gradient(self._network, self._names[0], self._names)
 
-            def norms(weights: Any, *rest: Any) -> Any:
-                found, _, _ = gradients(weights, *rest)
-                parts = {name: one.values if isinstance(one, RowGradient) else one for name, one in found.items()}
+            def norms(weights: Any, *arguments: Any) -> Any:
+                results, _, _ = gradients(weights, *arguments)
+                parts = {
+                    name: gradient.values if isinstance(gradient, RowGradient) else gradient
+                    for name, gradient in results.items()
+                }
                 return {name: (_norm(parts[name]), _norm(weights[name])) for name in weights}
 
             self._norms = jax.jit(norms)
         c = context
-        found = self._norms(c.weights, c.state, c.batch, c.key, c.settings)
-        for name in sorted(found):
-            gradient, weight = found[name]
+        measured = self._norms(c.weights, c.state, c.batch, c.key, c.settings)
+        for name in sorted(measured):
+            gradient, weight = measured[name]
             yield name, float(gradient), float(weight)
 
 
@@ -91,13 +94,13 @@ def _norm(array: Any) -> Any:
 
 
 def memory() -> str:
-    """How much memory the process has, now and at most, and the device, where these can be asked."""
-    found: list[str] = []
+    """Return the memory of the process, now and at most, and of the device, as far as these can be asked."""
+    parts: list[str] = []
     if (now := systems_memory.of_process()) is not None:
-        found.append(f"memory {now / _MEGABYTE:.0f} MB")
+        parts.append(f"memory {now / _MEGABYTE:.0f} MB")
     if (peak := systems_memory.peak_of_process()) is not None:
-        found.append(f"at most {peak / _MEGABYTE:.0f} MB")
+        parts.append(f"at most {peak / _MEGABYTE:.0f} MB")
     device = default_device().memory_stats()
     if device and "bytes_in_use" in device:
-        found.append(f"of the device {device['bytes_in_use'] / _MEGABYTE:.0f} MB")
-    return ", ".join(found) or "memory unknown"
+        parts.append(f"of the device {device['bytes_in_use'] / _MEGABYTE:.0f} MB")
+    return ", ".join(parts) or "memory unknown"

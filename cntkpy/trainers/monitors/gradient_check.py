@@ -43,11 +43,11 @@ class GradientCheck:
         def total(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
             return node_total(criterion, forward(weights, state, batch, key, settings)[0], batch)
 
-        def differences(name: str, indices: Any, step: Any, weights: Any, *rest: Any) -> Any:
+        def differences(name: str, indices: Any, step: Any, weights: Any, *arguments: Any) -> Any:
             def difference(index: Any) -> Any:
                 flat = weights[name].reshape(-1)
                 above, below = (
-                    total({**weights, name: flat.at[index].add(by).reshape(weights[name].shape)}, *rest)
+                    total({**weights, name: flat.at[index].add(by).reshape(weights[name].shape)}, *arguments)
                     for by in (step, -step)
                 )
                 return (above - below) / (2 * step)
@@ -63,8 +63,8 @@ class GradientCheck:
             UserError: if a gradient is wrong; it names the first parameter.
         """
         w = context
-        rest = (w.state, w.batch, w.key, w.settings)
-        gradients, totals, _ = self._gradients(w.weights, *rest)
+        arguments = (w.state, w.batch, w.key, w.settings)
+        gradients, totals, _ = self._gradients(w.weights, *arguments)
         size = abs(float(next(iter(totals.values()))))
         random = np.random.default_rng(w.number)
         for name in sorted(w.weights):
@@ -77,7 +77,7 @@ class GradientCheck:
             best = np.full(len(indices), math.inf)
             numeric = np.zeros(len(indices))
             for step in STEPS:
-                tried = np.asarray(self._differences(name, indices, step, w.weights, *rest), np.float64)
+                tried = np.asarray(self._differences(name, indices, step, w.weights, *arguments), np.float64)
                 bound = [allowed(b, n, self.digits) for b, n in zip(analytic, tried, strict=True)]
                 rounding = 8 * np.finfo(np.float64).eps * size / step
                 excess = np.abs(analytic - tried) / (np.array(bound) + rounding)

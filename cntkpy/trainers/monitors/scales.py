@@ -20,32 +20,34 @@ LEARNED = frozenset(("Times", "TransposeTimes", "Plus", "Convolution"))
 
 def unscaled_inputs(network: ValidatedNetwork, criterion: Node) -> list[Node]:
     """The inputs below a criterion whose values enter a layer as they are, which no batch normalisation follows."""
-    found: dict[str, Node] = {}
+    inputs: dict[str, Node] = {}
     nodes = network.below([criterion])
     users: dict[str, list[Node]] = {}
     for node in nodes:
-        for one in node.connected:
-            users.setdefault(one.name, []).append(node)
+        for source in node.connected:
+            users.setdefault(source.name, []).append(node)
     for node in nodes:
         if node.operation in LEARNED and not _is_normalised(node, users, set()):
-            found |= {one.name: one for one in node.inputs if one is not None and one.kind.layout == "always"}
-    return list(found.values())
+            inputs |= {
+                source.name: source for source in node.inputs if source is not None and source.kind.layout == "always"
+            }
+    return list(inputs.values())
 
 
 def _is_normalised(node: Node, users: Mapping[str, Sequence[Node]], seen: set[str]) -> bool:
-    """Whether all that a linear node goes to, through others of its kind, is normalised by minibatches."""
+    """Return whether all that a linear node goes to, through others of its kind, is normalised by minibatches."""
     seen.add(node.name)
-    above = [one for one in users.get(node.name, ()) if one.name not in seen]
+    above = [user for user in users.get(node.name, ()) if user.name not in seen]
     return bool(above) and all(
-        one.operation == "BatchNormalization" or (one.operation in LEARNED and _is_normalised(one, users, seen))
-        for one in above
+        user.operation == "BatchNormalization" or (user.operation in LEARNED and _is_normalised(user, users, seen))
+        for user in above
     )
 
 
 def warned_of_scales(
     network: ValidatedNetwork, nodes: Sequence[Node], data: Iterable[Minibatch]
 ) -> Iterator[Minibatch]:
-    """The minibatches; with the first one, a warning for every dense input that is neither small nor scaled.
+    """Yield the minibatches; with the first one, a warning for every dense input that is neither small nor scaled.
 
     Args:
         network: the network that is trained.

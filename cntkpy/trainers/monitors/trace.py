@@ -19,7 +19,7 @@ from cntkpy.trainers.step.context import StepContext
 log = logging.getLogger("cntkpy.trainers")
 
 ROWS, STEPS = 3, 8
-"""How much of a sequence is shown, but for sparse nodes, which are shown whole."""
+"""Elements of a sequence that are shown; sparse nodes are shown whole."""
 
 _LINES = Format(transpose=False, sequence_prologue="\\s\\s", sample_separator="\\n\\s\\s", precision="13.10")
 
@@ -49,10 +49,10 @@ class Trace:
         # the roots come first, so that random masks are those of the training
         compiled = compile_network(network, [node.name for node in [*roots, *self.nodes]], training)
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> dict[str, Any]:
-            found, _ = compiled(weights, state, batch, key, settings)
+        def values(weights: object, state: object, batch: object, key: object, settings: object) -> dict[str, Any]:
+            results, _ = compiled(weights, state, batch, key, settings)
             shown = {node.name for node in self.nodes}
-            return {name: value for name, value in found.items() if name in shown or name.endswith(LENGTHS)}
+            return {name: value for name, value in results.items() if name in shown or name.endswith(LENGTHS)}
 
         self._values = jax.jit(values)
 

@@ -50,17 +50,17 @@ class TraceNodes:
         criterion = roots[0]
 
         def total(nudges: Any, weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
-            found, _ = compiled(weights, {**state, **nudges}, batch, key, settings)
-            return node_total(criterion, found, batch), found
+            results, _ = compiled(weights, {**state, **nudges}, batch, key, settings)
+            return node_total(criterion, results, batch), results
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
+        def values(weights: object, state: object, batch: object, key: object, settings: object) -> Any:
             shapes = jax.eval_shape(total, {}, weights, state, batch, key, settings)[1]
             nudges = {
                 node.name + NUDGE: jnp.zeros(shapes[node.name].shape, shapes[node.name].dtype)
                 for node in self._with_gradient
             }
-            (_, found), slopes = jax.value_and_grad(total, has_aux=True)(nudges, weights, state, batch, key, settings)
-            return found, slopes
+            (_, results), slopes = jax.value_and_grad(total, has_aux=True)(nudges, weights, state, batch, key, settings)
+            return results, slopes
 
         self._values = jax.jit(values)
 
@@ -103,13 +103,13 @@ class TraceNodes:
 
 
 def is_due(node: Node, minibatch: int) -> bool:
-    """Whether a Trace node logs its values in a minibatch, counted from 1."""
+    """Return whether a Trace node logs its values in a minibatch, counted from 1."""
     first, every = int(node.options["logFirst"]), int(node.options["logFrequency"])
     return minibatch <= first or (every > 0 and minibatch % every == 1 % every)
 
 
 def _cut(values: NDArray[Any], axis: int, limit: int) -> tuple[NDArray[Any], str]:
-    """The first `limit` items, and what is said of the rest; a single one more is shown instead."""
+    """Return the first `limit` items, and what is said of the rest; a single one more is shown instead."""
     missing = values.shape[axis] - limit
     if missing <= 1:
         return values, ""
@@ -120,5 +120,5 @@ def _format(node: Node) -> Format:
     text = str(node.options["format"]).strip()
     if not text:
         return PLAIN
-    found = Format.read(parse(text.removeprefix("[").removesuffix("]"), f"format of {node.name}"))
-    return replace(found, prologue="", epilogue="")
+    layout = Format.read(parse(text.removeprefix("[").removesuffix("]"), f"format of {node.name}"))
+    return replace(layout, prologue="", epilogue="")

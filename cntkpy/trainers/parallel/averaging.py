@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BlockMomentum:
-    """How much of the last blocks' change is kept.
+    """Parts of the last blocks' change that are kept.
 
     Attributes:
         momentum: eta, per block.
@@ -74,7 +74,7 @@ class LocalSGD(Averaging):
         self.block, self.filtering, self._placement = block, filtering, placement
         self._group = group = placement.group
         self._statistics = Statistics(statistics)
-        self.counts = np.zeros(len(group.own))
+        self.counts = np.zeros(len(group.local))
         self._start: Weights = {}
         self._changes: Weights = {}
         self._planned = 0
@@ -126,7 +126,7 @@ class LocalSGD(Averaging):
         """Count samples; at the end of a block, the models of all workers become one."""
         masks = np.asarray(stack.batch.mask)[: len(stack.minibatches)]
         self._statistics.add(stack, int(self._block_ended))
-        self.counts += [part.sum() for part in np.split(masks, len(self._group.own), axis=2)]
+        self.counts += [part.sum() for part in np.split(masks, len(self._group.local), axis=2)]
         return self.after_epoch(state, rule) if self._block_ended else state
 
     def after_epoch(self, state: TrainState, rule: Rule) -> TrainState:
@@ -135,7 +135,7 @@ class LocalSGD(Averaging):
         if not self._samples():
             return state
         counts = self._group.on_all(self.counts, 0)
-        self.counts = np.zeros(len(self._group.own))
+        self.counts = np.zeros(len(self._group.local))
         if self.filtering is None:
             return state._replace(weights=self._average(state.weights, counts))
         self._start, self._changes = self._filter(state.weights, self._start, self._changes)

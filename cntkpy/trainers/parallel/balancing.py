@@ -27,56 +27,58 @@ Move = tuple[int, int, int]
 
 
 def moves(counts: Sequence[int]) -> list[Move]:
-    """What makes the shares of a minibatch equal (the last ones one larger); nothing where a share is far too large.
+    """Return the moves that make the shares of a minibatch equal; none where a share is far too large.
 
     Args:
         counts: By worker, its frames.
     """
     total, size = sum(counts), len(counts)
     over = [count - (total * (rank + 1) // size - total * rank // size) for rank, count in enumerate(counts)]
-    if not all(counts) or any(MIN_FRAMES_PER_MOVE * more > count for more, count in zip(over, counts, strict=True)):
+    if not all(counts) or any(
+        MIN_FRAMES_PER_MOVE * surplus > count for surplus, count in zip(over, counts, strict=True)
+    ):
         return []
-    found: list[Move] = []
+    result: list[Move] = []
     takers = [rank for rank in range(size) if over[rank] < 0]
     for giver in range(size):
         while over[giver] > 0:
             taker = takers[0]
             number = min(over[giver], -over[taker])
-            found.append((giver, taker, number))
+            result.append((giver, taker, number))
             over[giver] -= number
             over[taker] += number
             if not over[taker]:
                 takers.pop(0)
-    return found
+    return result
 
 
 def balance(
-    own: list[Minibatch],
+    parts: list[Minibatch],
     planned: list[list[Move]],
     names: Sequence[str],
     rank: int,
     send: Callable[[bytes], list[bytes]],
 ) -> list[Minibatch]:
-    """The minibatches of a worker after all moves.
+    """Return the minibatches of a worker after all moves.
 
     Args:
-        own: Its parts of consecutive minibatches, of single frames where there are moves.
+        parts: Its parts of consecutive minibatches, of single frames where there are moves.
         planned: Of each of them, see `moves`; the same in all workers.
         names: The streams that are needed, which alone are given away, and kept where frames come or go.
         rank: Number of this worker.
         send: See `ProcessGroup.send`.
     """
-    given: dict[str, list[Any]] = {}
+    moved: dict[str, list[Any]] = {}
     kept: list[Minibatch] = []
-    for part, some in zip(own, planned, strict=True):
+    for part, some in zip(parts, planned, strict=True):
         count = sum(number for giver, _, number in some if giver == rank)
         if count:
-            rest = part.layouts[names[0]].S - count
+            remaining = part.layouts[names[0]].S - count
             for name in names:
-                given.setdefault(name, []).append(_rows(part.streams[name], rest, rest + count))
-            part = _with(part, {name: (_rows(part.streams[name], 0, rest),) for name in names}, rest)
+                moved.setdefault(name, []).append(_rows(part.streams[name], remaining, remaining + count))
+            part = _with(part, {name: (_rows(part.streams[name], 0, remaining),) for name in names}, remaining)
         kept.append(part)
-    received = send(_packed({name: _joined(rows) for name, rows in given.items()}) if given else b"")
+    received = send(_packed({name: _joined(rows) for name, rows in moved.items()}) if moved else b"")
     takes = {giver for some in planned for giver, taker, _ in some if taker == rank}
     sent = {giver: _unpacked(received[giver]) for giver in takes}
     begin = dict.fromkeys(range(len(received)), 0)
@@ -95,7 +97,7 @@ def balance(
 
 
 def _with(part: Minibatch, streams: dict[str, tuple[Any, ...]], count: int) -> Minibatch:
-    """A part with other frames, so many of them; where they are now they stay."""
+    """Return a part with other frames, so many of them; where they are now they stay."""
 
     def keys() -> list[int | str]:
         return [*part.keys[:count], *["of another worker"] * (count - len(part.keys))]
@@ -106,7 +108,7 @@ def _with(part: Minibatch, streams: dict[str, tuple[Any, ...]], count: int) -> M
 
 
 class _Sparse(NamedTuple):
-    """What a sparse matrix consists of; SciPy looks long at each new one."""
+    """Parts of a sparse matrix; SciPy takes long to make a new one."""
 
     data: NDArray[Any]
     indices: NDArray[Any]
@@ -122,7 +124,7 @@ class _Sparse(NamedTuple):
         return self.data.dtype
 
 
-def _parts(values: Any, count: int) -> tuple[Any, ...]:
+def _parts(values: object, count: int) -> tuple[Any, ...]:
     """So many frames of a stream, wherever they are."""
     return values.parts if isinstance(values, Pieces) else (_rows(values, 0, count),)
 
@@ -140,9 +142,9 @@ def _joined(rows: list[Any]) -> Any:
     """Frames one after the other."""
     if is_dense(rows[0]):
         return np.concatenate(rows)
-    starts = np.cumsum([0, *(len(one.data) for one in rows)])
-    ends: list[Any] = [one.indptr[1:] + start for one, start in zip(rows, starts[:-1], strict=True)]
-    data, indices = (np.concatenate([one[k] for one in rows]) for k in range(2))
+    starts = np.cumsum([0, *(len(row.data) for row in rows)])
+    ends: list[Any] = [row.indptr[1:] + start for row, start in zip(rows, starts[:-1], strict=True)]
+    data, indices = (np.concatenate([row[k] for row in rows]) for k in range(2))
     return _Sparse(data, indices, np.concatenate([[0], *ends]).astype(rows[0].indptr.dtype), rows[0].width)
 
 

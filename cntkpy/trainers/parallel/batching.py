@@ -17,7 +17,7 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.parallel.balancing import balance, moves
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher
+from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, LookAhead
 from cntkpy.trainers.step.shape import Shape
 from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
@@ -28,7 +28,7 @@ bytes of a frame."""
 
 @dataclass(frozen=True)
 class Part:
-    """What the others must know of one worker's part of a minibatch.
+    """One worker's part of a minibatch, as the other workers know it.
 
     Attributes:
         shape: its `Shape` before padding.
@@ -47,9 +47,9 @@ class Part:
 
     @property
     def frames(self) -> bool:
-        """Whether it is single frames without gaps."""
+        """Return whether it is single frames without gaps."""
         shape = self.shape
-        alone = not (shape.sparse or shape.others or self.counts or self.truncated)
+        alone = not (shape.sparse or shape.secondary or self.counts or self.truncated)
         return alone and shape.steps == 1 and self.samples == self.columns == shape.slots
 
     def to_json(self) -> list[Any]:
@@ -146,7 +146,7 @@ class SharedBatcher(Batcher):
         levels: bool = False,
     ) -> "SharedBatcher":
         """Return the same batcher for one of several workers, whose minibatches are that much smaller."""
-        values: dict[str, Any] = {one.name: getattr(batcher, one.name) for one in fields(Batcher)}
+        values: dict[str, Any] = {attribute.name: getattr(batcher, attribute.name) for attribute in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["padding"] = batcher.padding.with_own_slots()  # the slots of a sequence are on one device
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
@@ -161,7 +161,7 @@ class SharedBatcher(Batcher):
     def _make(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         together = self._together(source, is_due)
         # A worker that fails does so at once: the others wait for it.
-        ahead = self._read_ahead(
+        ahead = LookAhead(self).read(
             together, lambda both: self._share(both[1]), lambda both: both[1].truncated, fails_late=False
         )
         groups = self._groups(
@@ -212,7 +212,7 @@ class SharedBatcher(Batcher):
                 self._ended = True
             else:
                 self._held.append(self._prepare(minibatch))
-        own_parts = [self._part(one).to_json() for one in self._held]
+        own_parts = [self._part(held).to_json() for held in self._held]
         slow = time.monotonic() - began > FILL_SECONDS
         answers = self.group.communicator.exchange([self._stopped, slow, self._ended, own_parts])
         if any(stopped for stopped, _, _, _ in answers):
@@ -223,13 +223,13 @@ class SharedBatcher(Batcher):
         count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
         if self.padding.lays_out and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
             self._pad(self.padding.of_pieces())
-        own, self._held = self._held[:count], self._held[count:]
-        own += [self._nothing() for _ in range(count - len(own))]
-        empty = Part(Shape(0, 0, ((1, 1),) * len(self.padding.inputs.sparse), (0,) * self.padding.others), 0, 0)
+        local_parts, self._held = self._held[:count], self._held[count:]
+        local_parts += [self._nothing() for _ in range(count - len(local_parts))]
+        empty = Part(Shape(0, 0, ((1, 1),) * len(self.padding.inputs.sparse), (0,) * self.padding.secondary), 0, 0)
         columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
-        if self.levels and len(self.group.own) == 1 and self._is_worth_levelling():
-            own, columns = self._level(own, columns)
-        return [(prepared, whole(column)) for prepared, column in zip(own, columns, strict=True)]
+        if self.levels and len(self.group.local) == 1 and self._is_worth_levelling():
+            local_parts, columns = self._level(local_parts, columns)
+        return [(prepared, whole(column)) for prepared, column in zip(local_parts, columns, strict=True)]
 
     def _is_worth_levelling(self) -> bool:
         """Return whether computing a frame takes much longer than sending it."""
@@ -238,17 +238,17 @@ class SharedBatcher(Batcher):
         plain = not self.padding.lays_out and not inputs.sparse and not self.exact
         return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= MIN_WORK
 
-    def _level(self, own: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
+    def _level(self, shares: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
         """Minibatches and the parts of all workers after these have given each other frames."""
         planned = [
             moves([part.samples for part in column]) if all(part.frames for part in column) else []
             for column in columns
         ]
         if not any(planned):
-            return own, columns
-        names = sorted({stream_of(own[0].minibatch, node.name) for node in self.padding.inputs.nodes})
+            return shares, columns
+        names = sorted({stream_of(shares[0].minibatch, node.name) for node in self.padding.inputs.nodes})
         minibatches = balance(
-            [one.minibatch for one in own], planned, names, self.group.communicator.rank, self.group.send
+            [share.minibatch for share in shares], planned, names, self.group.communicator.rank, self.group.send
         )
         for k, some in enumerate(planned):
             counts = [part.samples for part in columns[k]]
@@ -258,22 +258,22 @@ class SharedBatcher(Batcher):
             if some:
                 parts = zip(columns[k], counts, strict=True)
                 columns[k] = [replace(p, shape=Shape(1, n), samples=n, columns=n) for p, n in parts]
-            if minibatches[k] is not own[k].minibatch:
-                own[k] = self._prepare(minibatches[k])
-        return own, columns
+            if minibatches[k] is not shares[k].minibatch:
+                shares[k] = self._prepare(minibatches[k])
+        return shares, columns
 
     def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
         """Return whether what is held may fill a stack: few enough bytes, not beyond a minibatch that is due."""
         count = len(self._held)
-        size = sum(one.minibatch.nbytes for one in self._held)
+        size = sum(prepared.minibatch.nbytes for prepared in self._held)
         return count >= self.capacity or size > STACK_BYTES or any(is_due(k) for k in range(1, count + 1))
 
     def _part(self, prepared: Prepared) -> Part:
         layout, minibatch = prepared.layout, prepared.minibatch
-        placed, own, together = prepared.placed, self._own_shape(prepared), minibatch.columns_together
+        placed, shape, together = prepared.placed, self._own_shape(prepared), minibatch.columns_together
         columns = layout.T * layout.S if placed is None else placed.columns
         counts = () if placed is None else placed.counts
-        return Part(own, layout.num_samples, columns, together, minibatch.truncated, counts)
+        return Part(shape, layout.num_samples, columns, together, minibatch.truncated, counts)
 
     def _nothing(self) -> Prepared:
         """Return the part of a worker that has no data left."""
@@ -286,30 +286,30 @@ class SharedBatcher(Batcher):
             streams |= {node.name: scipy.sparse.csr_matrix((0, inputs.sizes[node.name])) for node in inputs.sparse}
         return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
 
-    def _share(self, one: Part) -> Shape:
+    def _share(self, part: Part) -> Shape:
         """Return the shape that the parts of a minibatch need; devices of one process get equally many slots."""
-        steps, slots, devices = max(1, one.shape.steps), max(1, one.shape.slots), len(self.group.own)
+        steps, slots, devices = max(1, part.shape.steps), max(1, part.shape.slots), len(self.group.local)
         if (
-            steps == 1 and not one.shape.others and slots > self.minibatch_size
+            steps == 1 and not part.shape.secondary and slots > self.minibatch_size
         ):  # shares of frames differ a little from minibatch to minibatch
             room = max(4, self.minibatch_size // 8)
             slots = -(-slots // room) * room
-        others = tuple(max(1, steps) for steps in one.shape.others)
-        return Shape(steps, -(-slots // devices) * devices, one.shape.sparse, others)
+        secondary = tuple(max(1, steps) for steps in part.shape.secondary)
+        return Shape(steps, -(-slots // devices) * devices, part.shape.sparse, secondary)
 
-    def _know_share(self, own: Shape) -> None:
+    def _know_share(self, shape: Shape) -> None:
         """Let a share of frames have a shape of its own where the only ones that hold it are twice the nominal number:
         those of the epochs before the parallel ones, for instance, in which every worker has whole minibatches."""
-        frames = own.steps == 1 and not own.others and not self.exact
-        holding = [one.slots for one in self.buckets.known if one.steps == 1 and one.slots >= own.slots]
-        if frames and holding and min(holding) >= 2 * self.minibatch_size > own.slots:
-            self.buckets.know([own])
+        frames = shape.steps == 1 and not shape.secondary and not self.exact
+        holding = [bucket.slots for bucket in self.buckets.known if bucket.steps == 1 and bucket.slots >= shape.slots]
+        if frames and holding and min(holding) >= 2 * self.minibatch_size > shape.slots:
+            self.buckets.know([shape])
 
-    def _shape_of(self, one: Part) -> Shape:
+    def _shape_of(self, part: Part) -> Shape:
         """Return the padded shape for the parts of a minibatch."""
-        devices, own = len(self.group.own), self._share(one)
-        if own.slots > self.minibatch_size and not own.sparse:
-            self._know_share(own)
-        shape = self.buckets.fit(own, self.minibatch_size, slots_stay=one.truncated, exact=self.exact)
+        devices, share = len(self.group.local), self._share(part)
+        if share.slots > self.minibatch_size and not share.sparse:
+            self._know_share(share)
+        shape = self.buckets.fit(share, self.minibatch_size, slots_stay=part.truncated, exact=self.exact)
         self.buckets.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)

@@ -1,4 +1,4 @@
-"""What the processes of a parallel run exchange besides arrays: plans, decisions, heartbeats.
+"""Exchange between the processes of a parallel run besides arrays: plans, decisions, heartbeats.
 
 Everything goes through the key-value store of JAX's coordination service, which lives in worker 0, or, except for
 heartbeats, through memory that the workers of one machine share. A thread of every worker sends a heartbeat each second
@@ -36,7 +36,7 @@ HEARTBEAT_SECONDS = 1.0
 """Seconds between two signs of life."""
 
 SOCKET = "unix:"
-"""What the address of worker 0 begins with if it is a socket in a folder that only this user can open."""
+"""Beginning of the address of worker 0 if it is a socket in a folder that only this user can open."""
 
 T = TypeVar("T")
 
@@ -83,15 +83,15 @@ class Communicator:
 
     @property
     def main(self) -> bool:
-        """Whether this is the process that writes models and checkpoints."""
+        """Return whether this is the process that writes models and checkpoints."""
         return self.rank == 0
 
     def name(self, rank: int) -> str:
-        """What messages call a worker."""
+        """Return the name of a worker in messages."""
         return f"worker {rank} of {self.size} ({self._names.get(rank, 'not heard of yet')})"
 
     def exchange(self, value: Any, no_timeout: bool = False) -> list[Any]:
-        """The JSON-able values of all processes, in order of their ranks; `no_timeout`: however long they take.
+        """Return the JSON-able values of all processes, in order of their ranks; `no_timeout`: however long they take.
 
         Raises:
             WorkerLost: when another worker does not come.
@@ -100,15 +100,15 @@ class Communicator:
             return [value]
         received = self.send(json.dumps(value).encode(), no_timeout)
         if received is not None:
-            return [value if rank == self.rank else json.loads(one) for rank, one in enumerate(received)]
+            return [value if rank == self.rank else json.loads(message) for rank, message in enumerate(received)]
         self._number += 1
         if self._number == 1:
             self._try(self._give_sign)
         key = f"cntkpy/exchange/{self._number}"
         self._store(f"{key}/{self.rank}", json.dumps(value))
         until = math.inf if no_timeout else time.monotonic() + BARRIER_TIMEOUT_SECONDS
-        others = [None if rank == self.rank else self._wait(f"{key}/{rank}", rank, until) for rank in range(self.size)]
-        values = [value if text is None else json.loads(text) for text in others]
+        texts = [None if rank == self.rank else self._wait(f"{key}/{rank}", rank, until) for rank in range(self.size)]
+        values = [value if text is None else json.loads(text) for text in texts]
         if self._number > 1:  # everyone has read what was said before, else it would not have come here
             self._client.key_value_delete(f"cntkpy/exchange/{self._number - 1}/{self.rank}")
         else:  # everyone has given a sign, and may end before the next one
@@ -136,11 +136,11 @@ class Communicator:
             self.explain(error)
 
     def from_main(self, value: Any) -> Any:
-        """The value of worker 0."""
+        """Return the value of worker 0."""
         return self.exchange(value if self.main else None)[0]
 
     def total(self, values: list[float]) -> list[float]:
-        """The sums of the numbers of all processes."""
+        """Return the sums of the numbers of all processes."""
         return [sum(column) for column in zip(*self.exchange(values), strict=True)]
 
     def barrier(self, no_timeout: bool = False) -> None:
@@ -148,7 +148,7 @@ class Communicator:
         self.exchange(None, no_timeout)
 
     def failed(self, message: str) -> None:
-        """Tell the others that this worker ends; worker 0, whom all need for that, stays until they have heard it."""
+        """Report to the others that this worker ends; worker 0, whom all need for that, stays until they know."""
         if self._client is None:
             return
         self._state = self._state | {"failed": self._lost or message, "behind": self._lost is not None}
@@ -186,7 +186,7 @@ class Communicator:
         self._try(lambda: self._client.key_value_set(key, text))
 
     def _try(self, call: Callable[[], T]) -> T:
-        """What a call of JAX's client gives; where it fails, which worker is behind that."""
+        """Return the result of a call of JAX's client; where it fails, raise an error that names the worker."""
         try:
             return call()
         except Exception as error:
@@ -197,9 +197,9 @@ class Communicator:
         self._client.key_value_set(f"cntkpy/signs/{self.rank}", sign, allow_overwrite=True)
 
     def _signs(self) -> dict[int, dict[str, Any]]:
-        """The last sign of each worker."""
-        found = self._client.key_value_dir_get("cntkpy/signs/")
-        return {int(key.rpartition("/")[2]): json.loads(text) for key, text in found}
+        """Return the last sign of each worker."""
+        signs = self._client.key_value_dir_get("cntkpy/signs/")
+        return {int(key.rpartition("/")[2]): json.loads(text) for key, text in signs}
 
     def _wait(self, key: str, rank: int, until: float) -> str:
         while True:
@@ -237,14 +237,14 @@ class Communicator:
 
     def _watch(self) -> None:
         parent = os.getppid()
-        before = time.monotonic()
-        last = dict.fromkeys(range(self.size), (-1, before))
+        earlier = time.monotonic()
+        last = dict.fromkeys(range(self.size), (-1, earlier))
         while not self._closed.wait(HEARTBEAT_SECONDS):
             now = time.monotonic()
             stopped = (
-                now - before if now - before > 3 * HEARTBEAT_SECONDS else 0.0
+                now - earlier if now - earlier > 3 * HEARTBEAT_SECONDS else 0.0
             )  # this process itself had a rest: so much later
-            before, self._heard = now, self._heard + stopped
+            earlier, self._heard = now, self._heard + stopped
             if os.getppid() != parent:
                 self._end("the process that started this worker is gone")
             if self._gone:

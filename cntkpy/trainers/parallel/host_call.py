@@ -51,7 +51,7 @@ class _Version(Structure):
 
 
 class _Metadata(Structure):
-    """What all versions of XLA_FFI_Metadata begin with."""
+    """Common beginning of all versions of XLA_FFI_Metadata."""
 
     _fields_ = (("struct_size", c_size_t), ("api_version", _Version), ("traits", c_uint32))
 
@@ -94,7 +94,7 @@ CREATE_ERROR = ctypes.CFUNCTYPE(c_void_p, POINTER(_Error))
 
 
 class _Api(Structure):
-    """What all versions of XLA_FFI_Api begin with."""
+    """Common beginning of all versions of XLA_FFI_Api."""
 
     _fields_ = (
         ("struct_size", c_size_t),
@@ -106,7 +106,7 @@ class _Api(Structure):
 
 
 class _CallFrame(Structure):
-    """What all versions of XLA_FFI_CallFrame begin with."""
+    """Common beginning of all versions of XLA_FFI_CallFrame."""
 
     _fields_ = (
         ("struct_size", c_size_t),
@@ -131,8 +131,8 @@ def register(name: str, inside: Inside) -> None:
     What the function raises becomes the error of the program.
     """
 
-    def handle(given: Any) -> int | None:
-        frame: Any = given.contents
+    def handle(pointer: Any) -> int | None:
+        frame: Any = pointer.contents
         try:
             if frame.extension_start:
                 return _answer(frame.extension_start)
@@ -155,7 +155,7 @@ def call(name: str, arrays: Sequence[Array]) -> list[Array]:
 
 
 def _answer(extension: int) -> None:
-    """Tell the version of the interface that is used here."""
+    """Set the version of the interface that is used here."""
     asked = _Extension.from_address(extension)
     if asked.type == METADATA:
         metadata: Any = _Metadata.from_address(asked.metadata)
@@ -167,10 +167,10 @@ def _changed_in_place(frame: Any) -> list[NDArray[Any]]:
     count = frame.rets.size
     pairs = zip(_addresses(frame.args.arrays, count), _addresses(frame.rets.arrays, count), strict=True)
     views: list[NDArray[Any]] = []
-    for given, result in pairs:
+    for argument, result in pairs:
         place, view = _view(result)
-        if c_void_p.from_address(given + DATA).value != place:
-            view[:] = _view(given)[1]
+        if c_void_p.from_address(argument + DATA).value != place:
+            view[:] = _view(argument)[1]
         views.append(view)
     return views
 
@@ -181,7 +181,7 @@ def _addresses(begin: Any, count: int) -> tuple[int, ...]:
 
 
 def _view(address: int) -> tuple[int, NDArray[Any]]:
-    """Where the memory of the `_Buffer` at an address begins, and the memory."""
+    """Return the address of the memory of the `_Buffer` at an address, and the memory."""
     described = ctypes.string_at(address, SIZE)
     place, rank, dims = PLACE.unpack_from(described, DATA)
     return place, _memory(described, ctypes.string_at(dims, 8 * rank) if rank else b"")
@@ -189,7 +189,7 @@ def _view(address: int) -> tuple[int, NDArray[Any]]:
 
 @functools.lru_cache(1024)
 def _memory(described: bytes, dims: bytes) -> NDArray[Any]:
-    """What a `_Buffer` describes, which most often lies where it was in the call before.
+    """Return the memory of a `_Buffer`, which most often lies at the same address as in the call before.
 
     The array is not looked at but in a call that has this memory.
     """
@@ -201,5 +201,5 @@ def _memory(described: bytes, dims: bytes) -> NDArray[Any]:
 
 
 def _error(api: Any, message: str) -> int:
-    given = _Error(ctypes.sizeof(_Error), None, message.encode(), INTERNAL)
-    return api.contents.create_error(ctypes.byref(given))
+    request = _Error(ctypes.sizeof(_Error), None, message.encode(), INTERNAL)
+    return api.contents.create_error(ctypes.byref(request))

@@ -1,4 +1,4 @@
-"""What parallel training needs of JAX for which JAX has no public name: every such name is in this file.
+"""Private names of JAX that parallel training needs: every such name is in this file.
 
 JAX may rename these at any time. `NEEDED` lists them, a test looks for each of them in the JAX that is installed, and a
 run that misses one ends with an error that names it. No other file of cntkpy imports from `jax._src`.
@@ -45,7 +45,7 @@ NEEDED = (
 
 
 def found(internal: Internal) -> Any:
-    """What JAX has under a name.
+    """Return the object that JAX has under a name.
 
     Raises:
         UserError: this version of JAX has nothing of that name.

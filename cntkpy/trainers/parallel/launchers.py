@@ -33,11 +33,11 @@ LAUNCHERS = {
 """Environment variables by launcher: rank, number of processes, rank on this machine, processes on this machine."""
 
 FIRST_PORT, PORTS = 20000, 12000
-"""Where the port of worker 0 lies if it is derived from the launcher's process number, below ephemeral ports."""
+"""Range of the port of worker 0 if it is derived from the launcher's process number, below ephemeral ports."""
 
 
 def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
-    """What the launcher has set for this process; `None` if it was started alone.
+    """Return the settings of the launcher for this process; `None` if it was started alone.
 
     Raises:
         ConfigError: if the address of worker 0 has to be given.
@@ -59,8 +59,8 @@ def find_meeting(environment: Mapping[str, str]) -> Rendezvous | None:
                 f"{launcher} has started {count} processes on several machines; the address of worker 0 is not known",
                 hint=f"give it to all of them: mpiexec -genv {COORDINATOR} HOST:PORT -n {count} cntkpy ...",
             )
-        own = int(environment.get(local_rank, "0"))
-        return Rendezvous(int(environment[rank]), count, own, coordinator, silence_allowed(environment))
+        local = int(environment.get(local_rank, "0"))
+        return Rendezvous(int(environment[rank]), count, local, coordinator, silence_allowed(environment))
     return None
 
 
@@ -85,7 +85,7 @@ def silence_allowed(environment: Mapping[str, str]) -> float:
 
 
 def no_socket_folder() -> UserError:
-    """The error where workers of one machine have no folder to meet in. They do not meet at a port instead."""
+    """Return the error where workers of one machine have no folder to meet in. They do not meet at a port instead."""
     return UserError(
         "NoCoordinator",
         "the workers have no folder to meet in that only you can write to, neither a temporary one nor in ~/.cache",
@@ -94,7 +94,7 @@ def no_socket_folder() -> UserError:
 
 
 def _address_on_this_machine(environment: Mapping[str, str]) -> str:
-    """An address that processes of one launcher have in common, and those of others hardly ever."""
+    """Return an address that processes of one launcher have in common, and those of others hardly ever."""
     job = environment.get("OMPI_MCA_ess_base_jobid") or environment.get("SLURM_JOB_ID") or str(os.getppid())
     step = int(environment.get("SLURM_STEP_ID", "0")) if environment.get("SLURM_STEP_ID", "0").isdigit() else 0
     number = int(job) if job.isdigit() else os.getppid()

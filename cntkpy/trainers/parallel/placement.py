@@ -97,7 +97,7 @@ class OnProcessGroup(Placement, Protocol):
 
     @property
     def copies(self) -> bool:
-        """Whether one process has devices with memory of their own. Several read together, and none of them early."""
+        """Return whether one process has devices with memory of their own; several read together, none early."""
         return self.group.communicator.size == 1 and self.devices[0].platform != "cpu"
 
     def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
@@ -122,7 +122,7 @@ class OnProcessGroup(Placement, Protocol):
         inputs: dict[str, Any] = {}
         for name, data in batch.inputs.items():
             if is_sparse(data):  # every device of this process looks into the same rows
-                data = data._replace(rows=np.tile(np.asarray(data.rows), (1, len(self.group.own))))
+                data = data._replace(rows=np.tile(np.asarray(data.rows), (1, len(self.group.local))))
             inputs[name] = data
         return jax.tree.map(put, batch._replace(inputs=inputs))
 
@@ -162,7 +162,7 @@ class Replicated(OnProcessGroup):
             network: Any = {name: spec(None, AXIS) if name.endswith(CARRIED) else spec() for name in state.network}
             everywhere: Any = spec()
             states = TrainState(everywhere, everywhere, network, everywhere)
-            groups = None if data.more is None else everywhere
+            groups = None if data.group_scalars is None else everywhere
             scalars = everywhere, everywhere, everywhere, everywhere, everywhere
             inputs = StepInput(batch_specs(data.batches), *scalars, groups)
 
@@ -184,7 +184,7 @@ class PerWorker(OnProcessGroup):
     def place(self, array: Any, slots: bool = False) -> Array:
         """Place one copy for every worker."""
         array = np.asarray(array)
-        return self.group.on_all(np.broadcast_to(array, (len(self.group.own), *array.shape)), 0)
+        return self.group.on_all(np.broadcast_to(array, (len(self.group.local), *array.shape)), 0)
 
     def start_update(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """Return a state of its own for every worker."""
@@ -206,7 +206,7 @@ class PerWorker(OnProcessGroup):
 
     def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool = True) -> Array:
         """See `Placement.step_scalars`; array (workers, capacity, 2), of each worker's own part of every minibatch."""
-        devices = len(self.group.own)
+        devices = len(self.group.local)
         rows = [worker_scalars(stack, settings, dtype, gaps, (device, devices)) for device in range(devices)]
         return self.group.on_all(np.stack(rows), 0)
 
@@ -222,8 +222,8 @@ class PerWorker(OnProcessGroup):
             apart: Any = jax.sharding.PartitionSpec(AXIS)
             everywhere: Any = jax.sharding.PartitionSpec()
             states = TrainState(apart, apart, apart, everywhere)
-            rest = everywhere, everywhere, everywhere
-            inputs = StepInput(batch_specs(data.batches), everywhere, apart, *rest)
+            common = everywhere, everywhere, everywhere
+            inputs = StepInput(batch_specs(data.batches), everywhere, apart, *common)
             return self.group.on_each(worker, (states, inputs), (states, everywhere))(state, data)
 
         return function

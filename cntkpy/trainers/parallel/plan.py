@@ -18,7 +18,7 @@ AVERAGING_BLOCK, FILTERING_BLOCK = 40000, 120000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a group trains.
+    """Parallel training of a group.
 
     Attributes:
         method: as in `ParallelTrain`.
@@ -35,11 +35,11 @@ class Plan:
     p: ParallelParameters
 
     def parallel(self, epoch: int) -> bool:
-        """Whether the workers share the data of an epoch (index)."""
+        """Return whether the workers share the data of an epoch (index)."""
         return self.method not in ("none", ASYNCHRONOUS) and epoch >= self.start
 
     def strategy(self, group: ProcessGroup) -> Strategy:
-        """The strategy of the parallel epochs."""
+        """Return the strategy of the parallel epochs."""
         if self.method == "ModelAveragingSGD":
             return local_sgd(group, self.p.averaging.block_size(group.workers, AVERAGING_BLOCK), None, self.statistics)
         if self.method == "BlockMomentumSGD":
@@ -48,7 +48,7 @@ class Plan:
         return data_parallel(group, self.statistics)
 
     def describe(self, group: ProcessGroup, bits: int, reads_share: bool) -> str:
-        """What the log adds to the line that starts the minibatches."""
+        """Return the log's addition to the line that starts the minibatches."""
         numbers = f"myRank = {group.communicator.rank}, numNodes = {group.workers}"
         if self.method == "DataParallelSGD":
             numbers += f", numGradientBits = {bits}"
@@ -56,7 +56,7 @@ class Plan:
 
 
 def parallel_plan(sgd: SGDParameters, precision: str) -> Plan | None:
-    """The plan of a training; `None` without a `ParallelTrain` section."""
+    """Return the plan of a training; `None` without a `ParallelTrain` section."""
     p = sgd.parallel_train
     if p is None:
         return None

@@ -37,32 +37,32 @@ class ProcessGroup:
     Attributes:
         communicator: the connection to the other processes.
         devices: those of all processes, in order of the processes, equally many of each.
-        own: those of this process.
+        local: those of this process.
     """
 
     communicator: Communicator = field(default_factory=Communicator)
     devices: Sequence[Any] = ()
-    own: Sequence[Any] = ()
+    local: Sequence[Any] = ()
 
     @property
     def workers(self) -> int:
-        """How many devices there are in all processes."""
+        """Return the number of devices in all processes."""
         return len(self.devices)
 
     @property
     def main(self) -> bool:
-        """Whether this process writes the files."""
+        """Return whether this process writes the files."""
         return self.communicator.main
 
     @cached_property
     def mesh(self) -> Any:
-        """The devices that a program runs on in a row: all, or the own ones where workers share memory."""
-        return jax.sharding.Mesh(np.array(self.devices if self.sums is None else self.own), (AXIS,))
+        """Return the devices that a program runs on in a row: all, or the own ones where workers share memory."""
+        return jax.sharding.Mesh(np.array(self.devices if self.sums is None else self.local), (AXIS,))
 
     @cached_property
     def first(self) -> int:
-        """The number of the first device of `mesh` among all."""
-        return 0 if self.sums is None else self.communicator.rank * len(self.own)
+        """Return the number of the first device of `mesh` among all."""
+        return 0 if self.sums is None else self.communicator.rank * len(self.local)
 
     def on_all(self, array: Any, axis: int | None = None) -> Array:
         """An array on the devices of `mesh`: the same everywhere, or with each worker's part at its place on an axis.
@@ -74,25 +74,25 @@ class ProcessGroup:
         spec = jax.sharding.PartitionSpec() if axis is None else jax.sharding.PartitionSpec(*[None] * axis, AXIS)
         sharding = jax.sharding.NamedSharding(self.mesh, spec)
         if axis is None:
-            copies = [copy_to_device(array, device) for device in self.own]
+            copies = [copy_to_device(array, device) for device in self.local]
             return jax.make_array_from_single_device_arrays(np.shape(array), sharding, copies)
-        width = array.shape[axis] // len(self.own)
-        places = [(slice(None),) * axis + (slice(k * width, (k + 1) * width),) for k in range(len(self.own))]
-        parts = [jax.device_put(array[place], device) for place, device in zip(places, self.own, strict=True)]
+        width = array.shape[axis] // len(self.local)
+        places = [(slice(None),) * axis + (slice(k * width, (k + 1) * width),) for k in range(len(self.local))]
+        parts = [jax.device_put(array[place], device) for place, device in zip(places, self.local, strict=True)]
         shape = (*array.shape[:axis], width * self.mesh.size, *array.shape[axis + 1 :])
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
-    def on_each(self, function: Callable[..., Any], given: Any, results: Any) -> Callable[..., Any]:
+    def on_each(self, function: Callable[..., Any], arguments: object, results: object) -> Callable[..., Any]:
         """A function that every worker computes with its own parts; given, results: how arguments and results lie."""
-        return jax.shard_map(function, mesh=self.mesh, in_specs=given, out_specs=results, check_vma=False)
+        return jax.shard_map(function, mesh=self.mesh, in_specs=arguments, out_specs=results, check_vma=False)
 
     @cached_property
     def sums(self) -> str | None:
-        """What compiled programs call for sums in shared memory; None: the workers cannot share it.
+        """Return the name of the function that compiled programs call for sums in shared memory; None: there is none.
 
         To ask for it the first time, all processes have to come together.
         """
-        alone = self.communicator.size == 1 or len(self.own) > 1 or self.own[0].platform != "cpu"
+        alone = self.communicator.size == 1 or len(self.local) > 1 or self.local[0].platform != "cpu"
         return None if alone else sums_in_memory(self.communicator)
 
     def send(self, message: bytes) -> list[bytes]:
@@ -100,10 +100,12 @@ class ProcessGroup:
         received = self.communicator.send(message) if self.sums is not None else None
         if received is not None:
             return received
-        return [base64.b64decode(one) for one in self.communicator.exchange(base64.b64encode(message).decode("ascii"))]
+        return [
+            base64.b64decode(text) for text in self.communicator.exchange(base64.b64encode(message).decode("ascii"))
+        ]
 
     def gather(self, array: Array, axis: int = 0) -> np.ndarray:
-        """The whole of an array of which every process has a part, on the host of every process.
+        """Return the whole of an array of which every process has a part, on the host of every process.
 
         Args:
             array: what `on_all` gave.
@@ -111,16 +113,16 @@ class ProcessGroup:
         """
         if self.sums is None:
             return np.asarray(self._together(array))
-        own = np.ascontiguousarray(array)
-        message = own.tobytes()
+        part = np.ascontiguousarray(array)
+        message = part.tobytes()
         begins = range(0, len(message) or 1, MAX_MESSAGE_BYTES)
         received = [self.send(message[begin : begin + MAX_MESSAGE_BYTES]) for begin in begins]
         joined = (b"".join(pieces) for pieces in zip(*received, strict=True))
-        parts = [np.frombuffer(one, own.dtype).reshape(own.shape) for one in joined]
+        parts = [np.frombuffer(data, part.dtype).reshape(part.shape) for data in joined]
         return np.concatenate(parts, axis)
 
     def part(self, array: np.ndarray, axis: int = 0) -> np.ndarray:
-        """What this process has of a whole that `gather` gave, whose parts lie along an axis."""
+        """Return this process's part of a whole that `gather` gave, whose parts lie along an axis."""
         return np.split(array, self.communicator.size, axis)[self.communicator.rank]
 
     @cached_property
@@ -132,18 +134,18 @@ class ProcessGroup:
 
 @functools.cache
 def sums_in_memory(communicator: Communicator) -> str | None:
-    """What programs call for sums in memory that all processes share; None, in all of them, where they cannot share it.
+    """Return the name of the function for sums in memory that all processes share; None, in all of them: they cannot.
 
     From now on the processes send each other everything through that memory.
     """
-    found = shared_memory.connect(communicator)
-    if found is None:
+    sums = shared_memory.connect(communicator)
+    if sums is None:
         return None
-    communicator.use(found.messages)
+    communicator.use(sums.messages)
     name = f"cntkpy_sums_{next(_numbers)}"
     known = True
     try:
-        host_call.register(name, found.sum_of_real)
+        host_call.register(name, sums.sum_of_real)
     except Exception as error:  # of another version of the interface
         log.debug("Gradients do not go through shared memory: %s", error)
         known = False
@@ -157,18 +159,23 @@ def _as_it_is(array: Array) -> Array:
     return array
 
 
-def process_group_of(communicator: Communicator, own: Sequence[Any]) -> ProcessGroup:
-    """The group of all processes, each of which uses its `own` devices.
+def process_group_of(communicator: Communicator, local: Sequence[Any]) -> ProcessGroup:
+    """Return the group of all processes, each of which uses its `local` devices.
 
     Raises:
         UserError: if the processes have different numbers or kinds of devices, or share one.
     """
     if communicator.size == 1:
-        return ProcessGroup(communicator, tuple(own), tuple(own))
-    used = [[_Used(*one) for one in devices] for devices in communicator.exchange([_Used.of(device) for device in own])]
+        return ProcessGroup(communicator, tuple(local), tuple(local))
+    used = [
+        [_Used(*location) for location in devices]
+        for devices in communicator.exchange([_Used.of(device) for device in local])
+    ]
     _check_alike(used)
-    known = {device.id: device for device in jax.devices(own[0].platform)}
-    return ProcessGroup(communicator, tuple(known[one.id] for one in itertools.chain.from_iterable(used)), tuple(own))
+    known = {device.id: device for device in jax.devices(local[0].platform)}
+    return ProcessGroup(
+        communicator, tuple(known[location.id] for location in itertools.chain.from_iterable(used)), tuple(local)
+    )
 
 
 class _Used(NamedTuple):
@@ -206,11 +213,11 @@ def _check_alike(used: list[list[_Used]]) -> None:
         )
     owner: dict[tuple[str, int], int] = {}
     for rank, devices in enumerate(used):
-        for one in devices:
-            other = owner.setdefault((one.host, one.number), rank)
-            if other != rank and one.kind != "cpu":
+        for device in devices:
+            holder = owner.setdefault((device.host, device.number), rank)
+            if holder != rank and device.kind != "cpu":
                 raise UserError(
                     "SharedDevice",
-                    f"workers {other} and {rank} both compute on GPU {one.number} of {one.host}",
+                    f"workers {holder} and {rank} both compute on GPU {device.number} of {device.host}",
                     hint="use deviceId = auto: every worker then takes a GPU of its own",
                 )

@@ -39,9 +39,9 @@ class SharedReader(WrappedReader):
         shares = inside.gives_shares(size) if isinstance(inside, SharesData) else True
         keeps = inside.shares_keep_minibatches() if isinstance(inside, SharesData) else True
         self.reads_share = shares and (keeps if reads_share is None else reads_share)
-        """Whether the reader gives out the shares."""
+        """Return whether the reader gives out the shares."""
         self.active = False
-        """Whether minibatches are this process's part."""
+        """Return whether minibatches are this process's part."""
 
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch. The workers are those of this reader, whatever the request says."""
@@ -57,14 +57,14 @@ class SharedReader(WrappedReader):
 
 
 def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
-    """The slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`.
+    """Return the slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`.
 
     Where streams have sequences of different lengths, it is sequences instead of slots, each in a slot of its own.
     """
     first_layout = next(iter(minibatch.layouts.values()), None)
     if any(
-        one is not first_layout and not np.array_equal(one.sequences, first_layout.sequences)
-        for one in minibatch.layouts.values()
+        grid is not first_layout and not np.array_equal(grid.sequences, first_layout.sequences)
+        for grid in minibatch.layouts.values()
         if first_layout is not None
     ):
         return _sequences_of(minibatch, rank, size)
@@ -86,7 +86,7 @@ def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
         else:
             cells = np.arange(layout.T)[:, None] * layout.S + np.arange(first, last)
             streams[name] = values[cells.ravel()]
-    whole = minibatch.columns_together or max((one.T * one.S for one in minibatch.layouts.values()), default=0)
+    whole = minibatch.columns_together or max((grid.T * grid.S for grid in minibatch.layouts.values()), default=0)
     return Minibatch(
         streams,
         {name: layouts[id(layout)][0] for name, layout in minibatch.layouts.items()},
@@ -109,8 +109,8 @@ def _sequences_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
         lengths = table[:, 3] - table[:, 2]
         number = np.arange(len(table))
         steps = max(1, int(lengths.max(initial=0)))
-        own = Layout(steps, len(table), np.stack([number, number, 0 * number, lengths], axis=1))
-        step, slot, owner = own.cells
+        placed = Layout(steps, len(table), np.stack([number, number, 0 * number, lengths], axis=1))
+        step, slot, owner = placed.cells
         rows = (step + table[owner, 2]) * layout.S + table[owner, 1]
         values: Any = minibatch.streams[name]
         if isinstance(values, np.ndarray):
@@ -120,8 +120,8 @@ def _sequences_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
             streams[name] = out
         else:
             streams[name] = rows_at(values[rows], step * len(table) + slot, steps * len(table))
-        layouts[name] = own
-    whole = minibatch.columns_together or max((one.T * one.S for one in minibatch.layouts.values()), default=0)
+        layouts[name] = placed
+    whole = minibatch.columns_together or max((grid.T * grid.S for grid in minibatch.layouts.values()), default=0)
     keys = list(minibatch.keys[first:last]) if len(minibatch.keys) >= last else []
     ends = minibatch.end_of_sweep, minibatch.end_of_epoch, minibatch.truncated
     return Minibatch(streams, layouts, keys, *ends, whole)

@@ -29,7 +29,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Rendezvous:
-    """How a process joins the others.
+    """Settings with which a process joins a run.
 
     Attributes:
         rank, size: number of this process, and how many there are.
@@ -130,7 +130,7 @@ def _initialize(rendezvous: Rendezvous, address: str, visible: list[int] | None)
 
 
 def _choose_transport(communicator: Communicator, local: bool, several: bool) -> None:
-    """How arrays of one process come to another: through memory that they share, else through what JAX has for that.
+    """Choose the transport of arrays between processes: memory that they share, else JAX's own.
 
     Args:
         communicator: the connection of the processes.
@@ -151,25 +151,25 @@ def _choose_transport(communicator: Communicator, local: bool, several: bool) ->
         _warn_of_loopback("what exchanges arrays between workers")
 
 
-def _warn_of_loopback(what: str) -> None:
+def _warn_of_loopback(service: str) -> None:
     log.warning(
         "WARNING: %s listens on the loopback of this machine without authentication: other users of the machine must "
         "be trusted.",
-        what,
+        service,
     )
 
 
 def _detected(rendezvous: Rendezvous, visible: list[int] | None) -> str:
-    """The address of worker 0 that JAX finds in what the launcher has set for the processes."""
+    """Return the address of worker 0 that JAX finds in what the launcher has set for the processes."""
     timeout = round(RENDEZVOUS_SECONDS) + 60
-    found = jax_internals.address_of_worker_0(rendezvous.rank, rendezvous.size, visible, timeout)
-    if found is None:
+    address = jax_internals.address_of_worker_0(rendezvous.rank, rendezvous.size, visible, timeout)
+    if address is None:
         raise ValueError("the address of worker 0 is not known")
-    return found
+    return address
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether `host:port` can be reached from this machine only."""
+    """Return whether `host:port` can be reached from this machine only."""
     host = address.rpartition(":")[0].strip("[]")
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -58,17 +58,17 @@ ELEMENTS_PER_ADDITION = 1 << 15
 """Elements that are added at once: few enough that the core still has them when they are copied."""
 
 CONNECT_SECONDS = 20.0
-"""How long to wait while descriptors are handed out."""
+"""Seconds to wait while descriptors are handed out."""
 
 HANDSHAKE_SECONDS = 5.0
-"""How long a process that has connected may take for its answer."""
+"""Seconds that a process that has connected may take for its answer."""
 
 NONCE_BYTES = 32
 """Bytes that worker 0 sends to who connects, others each time; the answer proves that both know the secret."""
 
 
 class _Step(NamedTuple):
-    """How a block is summed.
+    """Plan of the sum of a block.
 
     Attributes:
         written: Where to write what others sum up.
@@ -94,14 +94,16 @@ class SharedSums:
         messages: The messages of the processes.
     """
 
-    def __init__(self, rank: int, memory: int, signals: Sockets, more: Sockets):
+    def __init__(self, rank: int, memory: int, signals: Sockets, channels: Sockets):
         self._rank, self._size = rank, len(signals)
-        self._others = [other for other in range(self._size) if other != rank]
+        self._peers = [peer for peer in range(self._size) if peer != rank]
         self._signals = Signals(signals)
         self._memory = mmap.mmap(memory, _bytes(self._size))
         self._known: dict[tuple[int, ...], tuple[list[NDArray[Any]], list[_Step]]] = {}
         """By the identities of arrays, which are kept so that no others can have them."""
-        self.messages = SharedMessages(rank, self._size, self._memory, (self._size + 1) * BLOCK_BYTES, Signals(more))
+        self.messages = SharedMessages(
+            rank, self._size, self._memory, (self._size + 1) * BLOCK_BYTES, Signals(channels)
+        )
 
     def sum(self, arrays: list[NDArray[Any]]) -> None:
         """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
@@ -113,11 +115,11 @@ class SharedSums:
             for place, piece in step.written:
                 place[:] = piece
             self._meet()
-            for parts, found, copy in step.added:
-                np.add(parts[0], parts[1], out=found)
+            for parts, total, copy in step.added:
+                np.add(parts[0], parts[1], out=total)
                 for part in parts[2:]:
-                    found += part
-                copy[:] = found
+                    total += part
+                copy[:] = total
             self._meet()  # until all have summed up, nobody writes the next block; until all have read, no sums
             for piece, place in step.read:
                 piece[:] = place
@@ -128,14 +130,14 @@ class SharedSums:
         Raises:
             Gone: Another process has ended.
         """
-        real, *rest = arrays
+        real, *summands = arrays
         if not real[0]:
-            for array in rest:
+            for array in summands:
                 array[:] = 0
-        self.sum(rest)
+        self.sum(summands)
 
     def _steps_for(self, arrays: list[NDArray[Any]]) -> list[_Step]:
-        """How to sum these very arrays, which are most often those of the call before."""
+        """Return the plan of the sums of these very arrays, which are most often those of the call before."""
         key = tuple(map(id, arrays))
         if key not in self._known:
             if len(self._known) == MAX_PLANS:
@@ -151,13 +153,13 @@ class SharedSums:
         return self._known[key][1]
 
     def _step(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> _Step:
-        """How to sum pieces of arrays that have memory_bytes in a block."""
+        """Return the plan of the sum of pieces of arrays that fit into a block."""
         count = sum(len(piece) for piece in pieces)
         most = (self._size + 1) * BLOCK_BYTES // dtype.itemsize
         places = np.frombuffer(self._memory, dtype, most).reshape(self._size + 1, -1)[:, :count]
-        own, total = places[self._rank], places[-1]
+        written, total = places[self._rank], places[-1]
         cuts = [count * rank // self._size for rank in range(self._size + 1)]
-        others = [found for rank in self._others for found in _within(pieces, cuts[rank], cuts[rank + 1])]
+        outside = [target for rank in self._peers for target in _within(pieces, cuts[rank], cuts[rank + 1])]
         added: list[tuple[list[NDArray[Any]], NDArray[Any], NDArray[Any]]] = []
         for whole, where in _within(pieces, cuts[self._rank], cuts[self._rank + 1]):
             for first in range(0, len(whole), ELEMENTS_PER_ADDITION):
@@ -165,10 +167,12 @@ class SharedSums:
                 place = slice(where.start + first, where.start + first + len(piece))
                 parts = [piece if rank == self._rank else places[rank, place] for rank in range(self._size)]
                 # what a third worker has is not added yet, so it stays
-                found, copy = (piece, total[place]) if self._rank < 2 else (total[place], piece)
-                added.append((parts, found, copy))
+                target, copy = (piece, total[place]) if self._rank < 2 else (total[place], piece)
+                added.append((parts, target, copy))
         return _Step(
-            [(own[place], piece) for piece, place in others], added, [(piece, total[place]) for piece, place in others]
+            [(written[place], piece) for piece, place in outside],
+            added,
+            [(piece, total[place]) for piece, place in outside],
         )
 
     def _meet(self) -> None:
@@ -193,7 +197,7 @@ def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]
 
 
 def _cuts(length: int, memory_bytes: int, size: int) -> list[int]:
-    """Where the pieces of an array begin, the first of which has so much memory_bytes."""
+    """Return the beginnings of the pieces of an array, the first of which has `memory_bytes` elements."""
     return [0, *range(memory_bytes, length, size)] if length else []
 
 
@@ -217,7 +221,7 @@ def _bytes(size: int) -> int:
 
 
 def connect(communicator: Communicator) -> SharedSums | None:
-    """The memory of all processes of a run; None, in all of them, where they cannot share it.
+    """Return the memory of all processes of a run; None, in all of them, where they cannot share it.
 
     They cannot where the system has no such memory, or they are not on one machine; nobody else can bring that about.
 
@@ -233,7 +237,7 @@ def connect(communicator: Communicator) -> SharedSums | None:
         secret = secrets.token_hex(32) if communicator.main else ""
         said = communicator.exchange([sockets.machine(), name, secret])
         machine, name, secret = said[0]
-        if not name or any(other != machine for other, *_ in said):
+        if not name or any(host != machine for host, *_ in said):
             return None
         sums, why = _shared(offer, name, bytes.fromhex(secret), rank, size)
     finally:
@@ -250,7 +254,7 @@ def connect(communicator: Communicator) -> SharedSums | None:
 
 
 def _shared(offer: _Offer | None, name: str, secret: bytes, rank: int, size: int) -> tuple[SharedSums | None, str]:
-    """The memory of this process, or why it has none."""
+    """Return the memory of this process, or why it has none."""
     try:
         return (_take(name, secret, rank, size) if offer is None else _hand_out(offer, secret, size)), ""
     except OSError as error:
@@ -258,7 +262,7 @@ def _shared(offer: _Offer | None, name: str, secret: bytes, rank: int, size: int
 
 
 class _Offer(NamedTuple):
-    """What worker 0 hands out: the memory, and the socket at which it does so, in a folder of this user.
+    """Worker 0's offer: the memory, and the socket at which it hands it out, in a folder of this user.
 
     Attributes:
         listening: The socket.
@@ -299,7 +303,7 @@ def _hand_out(offer: _Offer, secret: bytes, size: int) -> SharedSums:
     Raises:
         OSError: Some other does not come.
     """
-    signals, more = _pairs(size), _pairs(size)
+    signals, channels = _pairs(size), _pairs(size)
     until = time.monotonic() + CONNECT_SECONDS
     missing = set(range(1, size))
     while missing:
@@ -319,12 +323,12 @@ def _hand_out(offer: _Offer, secret: bytes, size: int) -> SharedSums:
                     str(error),  # a record that is kept would keep the sockets of this call open
                 )
                 continue
-            own = [one for one in (*signals[rank], *more[rank]) if one is not None]
-            sockets.send_descriptors(to, [offer.memory, *(one.fileno() for one in own)])
-            for one in own:
-                one.close()
+            ends = [end for end in (*signals[rank], *channels[rank]) if end is not None]
+            sockets.send_descriptors(to, [offer.memory, *(end.fileno() for end in ends)])
+            for end in ends:
+                end.close()
             missing.remove(rank)
-    return SharedSums(0, offer.memory, signals[0], more[0])
+    return SharedSums(0, offer.memory, signals[0], channels[0])
 
 
 class _NotAWorker(Exception):
@@ -332,7 +336,7 @@ class _NotAWorker(Exception):
 
 
 def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
-    """The rank of the worker that has connected, which proves that it knows the secret.
+    """Return the rank of the worker that has connected, which proves that it knows the secret.
 
     Raises:
         _NotAWorker: it is none of those that are missing.
@@ -352,12 +356,12 @@ def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
 
 
 def _answer(secret: bytes, nonce: bytes, rank: int) -> bytes:
-    """What a worker that knows the secret answers."""
+    """Return the answer of a worker that knows the secret."""
     said = struct.pack("=I", rank)
     return said + hmac.digest(secret, nonce + said, "sha256")
 
 
-def _received(at: socket.socket, count: int) -> bytes:
+def _received(peer: socket.socket, count: int) -> bytes:
     """So many bytes.
 
     Raises:
@@ -366,22 +370,22 @@ def _received(at: socket.socket, count: int) -> bytes:
     come = b""
     while len(come) < count:
         try:
-            more = at.recv(count - len(come))
+            chunk = peer.recv(count - len(come))
         except TimeoutError:
             raise OSError("it does not answer") from None
-        if not more:
+        if not chunk:
             raise OSError("it has sent too few bytes")
-        come += more
+        come += chunk
     return come
 
 
 def _pairs(size: int) -> list[list[socket.socket | None]]:
     """Of each two processes, a pair of sockets: by rank, those of each."""
-    found: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
-    for one in range(size):
-        for other in range(one):
-            found[one][other], found[other][one] = socket.socketpair()
-    return found
+    table: list[list[socket.socket | None]] = [[None] * size for _ in range(size)]
+    for first in range(size):
+        for second in range(first):
+            table[first][second], table[second][first] = socket.socketpair()
+    return table
 
 
 def _take(name: str, secret: bytes, rank: int, size: int) -> SharedSums:
@@ -390,21 +394,21 @@ def _take(name: str, secret: bytes, rank: int, size: int) -> SharedSums:
     Raises:
         OSError: It does not.
     """
-    with sockets.connect(os.fsencode(name), CONNECT_SECONDS) as at:
-        sockets.check_user(at)
-        at.sendall(_answer(secret, _received(at, NONCE_BYTES), rank))
-        descriptors = sockets.receive_descriptors(at, 2 * size - 1)
+    with sockets.connect(os.fsencode(name), CONNECT_SECONDS) as connection:
+        sockets.check_user(connection)
+        connection.sendall(_answer(secret, _received(connection, NONCE_BYTES), rank))
+        descriptors = sockets.receive_descriptors(connection, 2 * size - 1)
     if len(descriptors) != 2 * size - 1:
         raise OSError("descriptors are missing")
-    memory, *own = descriptors
-    pairs = [socket.socket(fileno=one) for one in own]
-    signals, more = pairs[: size - 1], pairs[size - 1 :]
+    memory, *numbers = descriptors
+    pairs = [socket.socket(fileno=number) for number in numbers]
+    signals, channels = pairs[: size - 1], pairs[size - 1 :]
     try:
-        return SharedSums(rank, memory, _with_own(signals, rank), _with_own(more, rank))
+        return SharedSums(rank, memory, _with_own(signals, rank), _with_own(channels, rank))
     finally:
         os.close(memory)
 
 
-def _with_own(others: Sequence[socket.socket], rank: int) -> list[socket.socket | None]:
+def _with_own(peers: Sequence[socket.socket], rank: int) -> list[socket.socket | None]:
     """Sockets by rank, of which a process has none to itself."""
-    return [*others[:rank], None, *others[rank:]]
+    return [*peers[:rank], None, *peers[rank:]]

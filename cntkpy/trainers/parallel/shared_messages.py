@@ -42,7 +42,7 @@ class SharedMessages:
         self._number = 0
 
     def exchange(self, message: bytes, still: Callable[[int], None]) -> list[bytes] | None:
-        """The messages of all processes, in order of ranks; None, in all of them, where one is too large.
+        """Return the messages of all processes, in order of ranks; None, in all of them, where one is too large.
 
         Args:
             message: Of this process.
@@ -54,18 +54,18 @@ class SharedMessages:
         self._number += 1
         fits = len(message) <= MAX_MESSAGE_BYTES
         if fits:  # all have read the message before the last, else they would not have answered the last
-            at = self._offset(self._rank)
-            self._memory[at : at + len(message)] = message
+            offset = self._offset(self._rank)
+            self._memory[offset : offset + len(message)] = message
         received = self._signals.exchange(struct.pack("=q", len(message) if fits else TOO_LARGE), still)
-        lengths = {rank: int(struct.unpack("=q", one)[0]) for rank, one in received.items()}
+        lengths = {rank: int(struct.unpack("=q", answer)[0]) for rank, answer in received.items()}
         if not fits or TOO_LARGE in lengths.values():
             return None
         return [message if rank == self._rank else self._read(rank, lengths[rank]) for rank in range(self._size)]
 
     def _offset(self, rank: int) -> int:
-        """Where a process writes this time."""
+        """Return the offset at which a process writes this time."""
         return self._begin + (2 * rank + self._number % 2) * MAX_MESSAGE_BYTES
 
     def _read(self, rank: int, length: int) -> bytes:
-        at = self._offset(rank)
-        return self._memory[at : at + length]
+        offset = self._offset(rank)
+        return self._memory[offset : offset + length]

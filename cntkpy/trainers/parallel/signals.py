@@ -22,10 +22,10 @@ class Signals:
     """
 
     def __init__(self, sockets: Sequence[socket.socket | None]):
-        self._others = {rank: one for rank, one in enumerate(sockets) if one is not None}
+        self._peers = {rank: end for rank, end in enumerate(sockets) if end is not None}
 
     def exchange(self, word: bytes, still: Callable[[int], None] | None = None, every: float = 1.0) -> dict[int, bytes]:
-        """Tell all a word of a length that all know, and get theirs, by rank.
+        """Send all a word of a length that all know, and return theirs, by rank.
 
         Args:
             word: For the others.
@@ -36,20 +36,20 @@ class Signals:
             Gone: Another process has ended.
         """
         try:
-            for one in self._others.values():
-                one.sendall(word)
-            return {rank: self._wait(rank, len(word), still, every) for rank in self._others}
+            for peer in self._peers.values():
+                peer.sendall(word)
+            return {rank: self._wait(rank, len(word), still, every) for rank in self._peers}
         except OSError as error:
             self._leave()
             raise Gone(str(error)) from None
 
     def _wait(self, rank: int, length: int, still: Callable[[int], None] | None, every: float) -> bytes:
-        one, word = self._others[rank], b""
+        peer, word = self._peers[rank], b""
         if still is not None:
-            one.settimeout(every)
+            peer.settimeout(every)
         while len(word) < length:
             try:
-                come = one.recv(length - len(word))
+                come = peer.recv(length - len(word))
             except TimeoutError:
                 if still is None:
                     raise
@@ -61,7 +61,7 @@ class Signals:
         return word
 
     def _leave(self) -> None:
-        """Tell all others not to wait for this process: one of them may not know yet that another has ended."""
-        for one in self._others.values():
+        """Let no other process wait for this one: one of them may not know yet that another has ended."""
+        for peer in self._peers.values():
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                peer.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""What the processes of a training do together: who reads what, who writes, when they agree, which strategy trains."""
+"""The parallel part of a training: shares of the data, files, agreements, the strategy."""
 
 import gc
 import logging
@@ -49,12 +49,12 @@ class ParallelTraining:
 
     @property
     def main(self) -> bool:
-        """Whether this process writes the files."""
+        """Return whether this process writes the files."""
         return self.communicator.main
 
     @property
     def stops_while_reading(self) -> bool:
-        """Whether training may be stopped while a minibatch is read.
+        """Return whether training may be stopped while a minibatch is read.
 
         Not so where several processes read the same data, each for itself: they have to stop at the same minibatch.
         """
@@ -62,15 +62,15 @@ class ParallelTraining:
 
     @property
     def evaluating(self) -> ProcessGroup | None:
-        """The process group that shares the data of evaluations, if there are several processes."""
+        """Return the process group that shares the data of evaluations, if there are several processes."""
         return self.group if self.communicator.size > 1 else None
 
     def part_of(self, reader: MinibatchReader, always: bool = False) -> WrappedReader:
-        """A reader of this process's part of the minibatches; `always`: not only in epochs trained together."""
+        """Return a reader of this process's part of the minibatches; `always`: not only in epochs trained together."""
         if self.communicator.size == 1:
             return reader if isinstance(reader, WrappedReader) else WrappedReader(reader)
-        given = self.plan.reads_share if self.plan is not None else None
-        shared = SharedReader(reader, self.communicator.rank, self.communicator.size, given)
+        reads_share = self.plan.reads_share if self.plan is not None else None
+        shared = SharedReader(reader, self.communicator.rank, self.communicator.size, reads_share)
         shared.active = always
         return shared
 
@@ -127,13 +127,13 @@ class ParallelTraining:
         self.communicator.barrier()
 
     def settings(self) -> dict[str, Any]:
-        """What a state inside an epoch depends on."""
+        """Return the settings that a state inside an epoch depends on."""
         if self._plan is None or self.group is None:
             return {}
         return {"workers": [self.communicator.size, self.group.workers], "method": self._plan.method}
 
     def until_stopped(self, data: Iterator[Minibatch], stop: Callable[[], bool]) -> Iterator[Minibatch]:
-        """The minibatches of data that every process reads by itself, until one of them is asked to stop.
+        """Yield the minibatches of data that every process reads by itself, until one of them is asked to stop.
 
         Args:
             data: The same minibatches in every process.
@@ -148,16 +148,16 @@ class ParallelTraining:
             yield minibatch
 
     def end(self) -> None:
-        """Let the memory of this training be freed, that of its devices too, where the process goes on."""
+        """Let the memory of this training be freed, that of its devices too, where the process continues."""
         if self._shared is not None:
             gc.unfreeze()  # see `_settle`
 
     def any_of(self, *wishes: bool) -> list[bool]:
-        """For every wish, whether any of the processes has it."""
+        """Return for every wish, whether any of the processes has it."""
         return [any(wish) for wish in zip(*self.communicator.exchange([bool(wish) for wish in wishes]), strict=True)]
 
     def gather(self, state: dict[str, Any]) -> dict[str, Any]:
-        """The states of the readers of all processes as one."""
+        """Return the states of the readers of all processes as one."""
         return state if self.communicator.size == 1 else {"workers": self.communicator.exchange(state)}
 
     def own(self, state: dict[str, Any]) -> dict[str, Any]:

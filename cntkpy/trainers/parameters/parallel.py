@@ -41,7 +41,7 @@ class DataParallelParameters(Declared):
 
 
 class _BlockParameters(Declared):
-    """How many samples are between two synchronisations."""
+    """Return the samples between two synchronisations."""
 
     block_per_worker = Parameter(
         "blockSizePerWorker",
@@ -58,16 +58,16 @@ class _BlockParameters(Declared):
         Raises:
             ConfigError: if more than one name of it is given, or the size is 0.
         """
-        given = [
+        chosen = [
             name
-            for one in (type(self).block, type(self).block_per_worker)
-            for name in (one.name, *one.aliases)
+            for parameter in (type(self).block, type(self).block_per_worker)
+            for name in (parameter.name, *parameter.aliases)
             if self.config.exists(name)
         ]
-        if len(given) > 1:
-            raise self.error(given[0], f"give either {given[0]} or {given[1]}, not both")
+        if len(chosen) > 1:
+            raise self.error(chosen[0], f"give either {chosen[0]} or {chosen[1]}, not both")
         if 0 in (self.block, self.block_per_worker):
-            raise self.error(given[0], "a block needs at least one sample")
+            raise self.error(chosen[0], "a block needs at least one sample")
         per_worker = default if self.block_per_worker is None else self.block_per_worker
         return workers * per_worker if self.block is None else self.block
 
@@ -197,5 +197,5 @@ class ParallelParameters(Declared):
             raise b.error("blockMomentumAsTimeConstant", message)
         if not 0 < b.rate < math.inf:
             raise b.error("blockLearningRate", "blockLearningRate is above 0")
-        for one in (self.averaging, b):
-            one.block_size(workers=1, default=1)
+        for section in (self.averaging, b):
+            section.block_size(workers=1, default=1)

@@ -29,7 +29,7 @@ UNLIMITED = 2**64 - 1
 
 
 def _parallel(value: ConfigValue) -> ParallelParameters | None:
-    """The section; `parallelTrain = true` of the top level, which has the same name, is none."""
+    """Return the section; `parallelTrain = true` of the top level, which has the same name, is none."""
     return ParallelParameters(value.as_section()) if value.lstrip().startswith(("[", "(", "{")) else None
 
 
@@ -151,7 +151,7 @@ class IgnoredParameters(Declared):
 
 
 class EvaluationParameters(TraceParameters):
-    """What sections that evaluate a network have in common."""
+    """Common parameters of sections that evaluate a network."""
 
     _READING = "how workers share the data is not chosen here."
     _PIECES = "an evaluation keeps nothing for gradients; lower minibatchSize to save memory."
@@ -165,7 +165,11 @@ class EvaluationParameters(TraceParameters):
 
 def ignored(p: Declared) -> list[tuple[str, str]]:
     """Name and reason of the parameters that a section gives, but that change nothing."""
-    return [(one.name, one.help) for one in p.parameters() if one.ignored and p.given(one.name)]
+    return [
+        (parameter.name, parameter.help)
+        for parameter in p.parameters()
+        if parameter.ignored and p.given(parameter.name)
+    ]
 
 
 class SGDParameters(TraceParameters, IgnoredParameters):
@@ -332,7 +336,7 @@ class SGDParameters(TraceParameters, IgnoredParameters):
 
 
 def _width(value: ConfigValue) -> ConfigValue:
-    """What is between `%` and `f`: flags, width and precision of at most four digits, and C's size of a number."""
+    """Check the text between `%` and `f`: flags, width and precision (four digits at most), C's size of a number."""
     if not re.fullmatch(r"[-+ #0]*[0-9]{0,4}(\.[0-9]{0,4})?[hlL]?", value):
         message = f"'{value}' is no width and precision of printf"
         raise value.error("BadValue", message, "write for instance .4 (four decimals) or 12.6 (and twelve columns)")

@@ -13,13 +13,13 @@ log = logging.getLogger("cntkpy.trainers")
 
 
 def rule_name(p: SGDParameters) -> str:
-    """What `gradUpdateType` and `useAdagrad` choose."""
+    """Return the rule that `gradUpdateType` and `useAdagrad` choose."""
     name = "adagrad" if p.use_adagrad else p.update_type.lower()
     return "none" if name in ("normal", "simple") else name
 
 
 def update_rule(p: SGDParameters) -> updates.Rule:
-    """The rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
+    """Return the rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
     kind = rule_name(p)
     if kind == "adagrad":
         return updates.adagrad(p.normalise)
@@ -63,12 +63,12 @@ def warn_of_idle_settings(p: SGDParameters, network: Network) -> None:
         log.warning("WARNING: %s%s has no effect: the network has no %s node.", where, setting.name, setting.operation)
 
 
-def log_changes(p: SGDParameters, epoch: int, before: int | None) -> None:
+def log_changes(p: SGDParameters, epoch: int, previous: int | None) -> None:
     """Log which schedules have another value than in the epoch trained before; all are 0 before the first of a run."""
-    for schedule, what in (
+    for schedule, title in (
         (p.dropout_rate, "dropout rate"),
         (p.bn_time_constant, "batch normalization time constant"),
         (p.bn_blend_time_constant, "batch normalization blend time constant"),
     ):
-        if schedule[epoch] != (0.0 if before is None else schedule[before]):
-            log.info("Setting %s to %.8g.", what, schedule[epoch])
+        if schedule[epoch] != (0.0 if previous is None else schedule[previous]):
+            log.info("Setting %s to %.8g.", title, schedule[epoch])

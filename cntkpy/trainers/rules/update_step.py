@@ -17,12 +17,12 @@ from cntkpy.trainers.rules.updates import Rule, StepScalars, clip, shrink, updat
 Array = Any
 
 PER_SAMPLE, OF_MEAN, OF_MINIBATCH = 0, 1, 2
-"""What a learning rate is for: each sample; the mean gradient; a minibatch, whose rule is of the sum of gradients."""
+"""Meanings of a learning rate: for each sample; for the mean gradient; for the sum of a minibatch."""
 
 
 @dataclass(frozen=True)
 class Regularisation:
-    """What is done to a gradient before, and to a weight after, the update rule.
+    """Changes of a gradient before, and of a weight after, the update rule.
 
     See docs/specification/actions-and-training.md 2.6.
 
@@ -39,7 +39,7 @@ class Regularisation:
 
 @dataclass(frozen=True)
 class Group:
-    """What some parameters have of their own.
+    """Rule and regularisation of some parameters.
 
     Attributes:
         rule: how a gradient changes them.
@@ -70,24 +70,25 @@ class Update:
 
     @property
     def noisy(self) -> bool:
-        """Whether noise is added to any weights."""
+        """Return whether noise is added to any weights."""
         return any(
-            one.noise for one in (self.regularisation, *(group.regularisation for group in self.groups.values()))
+            settings.noise
+            for settings in (self.regularisation, *(group.regularisation for group in self.groups.values()))
         )
 
     def rule_of(self, name: str) -> Rule:
-        """The rule of a parameter."""
+        """Return the rule of a parameter."""
         group = self.groups.get(name)
         return self.rule if group is None else group.rule
 
     def shared(self, name: str) -> tuple[int, float, bool] | None:
-        """What parameters have in common that can be updated as one array; None: this one must be alone."""
+        """Return the common properties of parameters that are updated as one array; None: this one must be alone."""
         group = self.groups.get(name)
         r, rule = self.regularisation if group is None else group.regularisation, self.rule_of(name)
         if not rule.alone or r.noise or (np.isfinite(r.clipping) and not r.clip_elements):
             return None
         like = np.zeros((2, 3))
-        if any(np.shape(one) != like.shape for one in rule.start(like).values()):
+        if any(np.shape(array) != like.shape for array in rule.start(like).values()):
             return None  # what a parameter has one number of cannot be one number for several
         return -1 if group is None else group.index, self.multipliers[name], name in r.unregularised
 
@@ -103,7 +104,9 @@ class Update:
             self,
             regularisation=with_keys(self.regularisation),
             multipliers=self.multipliers | {key: self.multipliers[name] for key, name in first.items()},
-            groups={name: replace(one, regularisation=with_keys(one.regularisation)) for name, one in groups.items()},
+            groups={
+                name: replace(group, regularisation=with_keys(group.regularisation)) for name, group in groups.items()
+            },
         )
 
     def __call__(
@@ -114,7 +117,7 @@ class Update:
         scalars: StepScalars,
         key: Array | None,
         finite: Array,
-        more: Array | None = None,
+        group_scalars: Array | None = None,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
         """One update of all parameters.
 
@@ -125,23 +128,27 @@ class Update:
             scalars: of this minibatch, for a parameter without a multiplier of its own.
             key: random key of the noise; None: there is none.
             finite: bool; if not, parameters stay as they were: gradients, rate and momentum count as 0.
-            more: the scalars of groups (groups, 4): rate, momentum, what the rate is for, see `PER_SAMPLE`, whether
-                the momentum is per sample.
+            group_scalars: the scalars of groups (groups, 4): rate, momentum, what the rate is for, see `PER_SAMPLE`,
+                whether the momentum is per sample.
 
         Returns:
             Parameters and arrays of the update rule after the update.
         """
         samples = scalars.samples
-        rate, momentum = (jnp.where(finite, one, 0) for one in (scalars.rate, scalars.momentum))
-        own = scalars._replace(rate=rate, momentum=momentum)
+        rate, momentum = (jnp.where(finite, value, 0) for value in (scalars.rate, scalars.momentum))
+        usual = scalars._replace(rate=rate, momentum=momentum)
         new_weights: dict[str, Array] = {}
         new_updates: dict[str, Any] = {}
         for index, name in enumerate(sorted(weights)):
             weight, gradient = weights[name], gradients[name]
-            rule, r, common = self.rule, self.regularisation, own
+            rule, r, common = self.rule, self.regularisation, usual
             group = self.groups.get(name)
-            if group is not None and more is not None:
-                rule, r, common = group.rule, group.regularisation, scalars_of(more[group.index], samples, finite)
+            if group is not None and group_scalars is not None:
+                rule, r, common = (
+                    group.rule,
+                    group.regularisation,
+                    scalars_of(group_scalars[group.index], samples, finite),
+                )
             own_rate = common.rate * self.multipliers[name]
             step = common._replace(rate=own_rate)
             regularised = name not in r.unregularised

@@ -1,1 +1,1 @@
-"""What changes from epoch to epoch: rates, momentum, minibatch sizes."""
+"""Schedules over epochs: rates, momentum, minibatch sizes."""

@@ -1,4 +1,4 @@
-"""What can be wrong with an `SGD` section before any network is built."""
+"""Checks of an `SGD` section before any network is built."""
 
 from cntkpy.cntk_config import ConfigValue
 from cntkpy.trainers.parameters.sgd import SGDParameters

@@ -30,7 +30,7 @@ class Options:
 
     @classmethod
     def read(cls, p: AutoAdjustParameters, listed: int) -> "Options":
-        """The options of a section."""
+        """Return the options of a section."""
         return cls(
             listed,
             max(1, p.interval),
@@ -63,7 +63,7 @@ class RateControl:
         self._skipped = self.start % self.options.interval
 
     def state(self) -> dict[str, Any]:
-        """The memory as JSON-able values, but for the reference."""
+        """Return the memory as JSON-able values, but for the reference."""
         return {"average": repr(self.average), "reducing": self.reducing, "skipped": self._skipped}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -80,16 +80,16 @@ class RateControl:
             self.average = ((k - 1 - self._skipped) * self.average + value) / (k - self._skipped)
 
     def due(self, epoch: int) -> bool:
-        """Whether a decision follows this epoch: its rate was not listed, and it ends an interval."""
+        """Return whether a decision follows this epoch: its rate was not listed, and it ends an interval."""
         return epoch >= self.options.listed and self._ends_interval(epoch)
 
     @property
     def degraded(self) -> bool:
-        """Whether the mean is worse than the reference, or no finite number."""
+        """Return whether the mean is worse than the reference, or no finite number."""
         return not math.isfinite(self.average) or (math.isfinite(self.reference) and self.average > self.reference)
 
     def decide(self, rate: float) -> tuple[float, bool]:
-        """The rate of the next epoch, and whether training ends here.
+        """Return the rate of the next epoch, and whether training ends here.
 
         To be called after a roll-back has restored `rate` and `reference`, when the decision is due.
         """

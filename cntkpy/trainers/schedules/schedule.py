@@ -31,9 +31,9 @@ class Schedule:
         """Number of samples that a value is for; None: any number."""
         self.epoch_size = _size("epoch_size", epoch_size)
         self.open = minibatch_size is None
-        """Whether nothing was said of the size of minibatches, not even that it does not matter (0)."""
+        """True: nothing was said of the size of minibatches, not even that it does not matter (0)."""
         self.constant = len(set(self.values)) == 1
-        """Whether it has one value only."""
+        """True: it has one value only."""
 
     @property
     def steps(self) -> list[tuple[int, float]]:
@@ -44,12 +44,12 @@ class Schedule:
 
     @property
     def values(self) -> list[float]:
-        """The values, in their order."""
+        """Return the values, in their order."""
         return self._values.distinct()
 
     @property
     def is_minibatch_size_specified(self) -> bool:
-        """Whether its values are for minibatches of a certain size."""
+        """Return whether its values are for minibatches of a certain size."""
         return self.size is not None
 
     @property
@@ -59,7 +59,7 @@ class Schedule:
 
     @property
     def all_whole(self) -> bool:
-        """Whether all values are whole numbers from 1 on."""
+        """Return whether all values are whole numbers from 1 on."""
         return all(value >= 1 and value == int(value) for value in self.values)
 
     def of_epoch(self, epoch: int) -> float:
@@ -101,31 +101,31 @@ def per_epoch(values: Any) -> PerEpoch[float]:
         several = [values]
     elif not isinstance(values, list | tuple):
         several = values.tolist() if isinstance(values, np.ndarray) and values.ndim else [values]
-    steps = [_step(one, values) for one in several]
+    steps = [_step(step, values) for step in several]
     if not steps:
         raise ArgumentError("a schedule needs a value", "write a number, a list of numbers, or [(epochs, number), ...]")
     return PerEpoch([value for _, value in steps], [count for count, _ in steps])
 
 
-def _step(given: Any, values: Any) -> tuple[int, float]:
-    pair: tuple[Any, ...] = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (1, given)
+def _step(entry: Any, values: Any) -> tuple[int, float]:
+    pair: tuple[Any, ...] = cast("tuple[Any, ...]", entry) if isinstance(entry, tuple) else (1, entry)
     if len(pair) != 2 or not _is_whole(pair[0]) or pair[0] < 1 or not _is_number(pair[1]):
         hint = "write a number, a list of numbers, or [(epochs, number), ...]"
         raise ArgumentError(f"{values!r} is not a schedule", hint)
     return int(pair[0]), float(pair[1])
 
 
-def _size(name: str, given: Any) -> int | None:
-    if given is None:
+def _size(name: str, value: Any) -> int | None:
+    if value is None:
         return None
-    if not _is_whole(given) or given < 0:
-        raise ArgumentError(f"{name} is a number of samples, not {given!r}", "write a whole number")
-    return int(given) or None
+    if not _is_whole(value) or value < 0:
+        raise ArgumentError(f"{name} is a number of samples, not {value!r}", "write a whole number")
+    return int(value) or None
 
 
-def _is_number(given: Any) -> bool:
-    return isinstance(given, Real) and given is not True and given is not False and math.isfinite(given)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and value is not True and value is not False and math.isfinite(value)
 
 
-def _is_whole(given: Any) -> bool:
-    return _is_number(given) and int(given) == given
+def _is_whole(value: Any) -> bool:
+    return _is_number(value) and int(value) == value

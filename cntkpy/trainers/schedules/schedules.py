@@ -51,13 +51,13 @@ class Schedules:
             )
         momenta = (p.momentum_per_mb, p.momentum_per_sample, p.momentum_time_constant)
         names = ("momentumPerMB", "momentumPerSample", "momentumAsTimeConstant")
-        given = [name for name, value in zip(names, momenta, strict=True) if value is not None]
-        if len(given) > 1:
-            raise p.error(given[1], f"{given[0]} and {given[1]} exclude each other", "keep one of them", "Conflict")
+        chosen = [name for name, value in zip(names, momenta, strict=True) if value is not None]
+        if len(chosen) > 1:
+            raise p.error(chosen[1], f"{chosen[0]} and {chosen[1]} exclude each other", "keep one of them", "Conflict")
         lists = [value for value in (*momenta, self._sizes) if value is not None]
-        for epoch in {0, *(epoch for one in lists for epoch in one.starts())}:
+        for epoch in {0, *(epoch for rates in lists for epoch in rates.starts())}:
             if not 0 <= self.momentum_per_sample(epoch) < 1:
-                raise p.error(given[0] if given else "momentumPerMB", "momentum must be at least 0 and below 1")
+                raise p.error(chosen[0] if chosen else "momentumPerMB", "momentum must be at least 0 and below 1")
         dropout = p.dropout_rate
         for epoch, rate in zip(dropout.starts(), dropout.distinct(), strict=True):
             if not 0 <= rate < 1:
@@ -74,17 +74,17 @@ class Schedules:
 
     @property
     def automatic(self) -> bool:
-        """Whether rates beyond the listed ones are chosen by the trainer."""
+        """Return whether rates beyond the listed ones are chosen by the trainer."""
         return self._auto not in ("none", "false")
 
     @property
     def adjusts_after_epoch(self) -> bool:
-        """Whether the rate is adjusted after each epoch."""
+        """Return whether the rate is adjusted after each epoch."""
         return "after" in self._auto
 
     @property
     def searches_before_epoch(self) -> bool:
-        """Whether the rate is searched before each epoch."""
+        """Return whether the rate is searched before each epoch."""
         return "before" in self._auto
 
     @property
@@ -93,7 +93,7 @@ class Schedules:
 
     @property
     def listed_rates(self) -> int:
-        """For how many epochs a rate is listed."""
+        """Return for how many epochs a rate is listed."""
         p = self.parameters
         listed = p.rates_per_mb if p.rates_per_sample is None else p.rates_per_sample
         return 0 if listed is None else len(listed)
@@ -136,7 +136,7 @@ class Schedules:
 
     @cached_property
     def _rate(self) -> Schedule:
-        """The listed rates, per sample or per minibatch."""
+        """Return the listed rates, per sample or per minibatch."""
         p = self.parameters
         per_mb, per_sample = p.rates_per_mb, p.rates_per_sample
         if per_sample is not None:
@@ -145,7 +145,7 @@ class Schedules:
 
     @cached_property
     def _momentum(self) -> Schedule:
-        """The listed momenta, per sample or per minibatch."""
+        """Return the listed momenta, per sample or per minibatch."""
         p = self.parameters
         per_sample, constants = p.momentum_per_sample, p.momentum_time_constant
         if per_sample is not None:

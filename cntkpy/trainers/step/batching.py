@@ -91,7 +91,7 @@ class Batcher:
     def _pad(self, padding: Padding) -> None:
         """Pad minibatches so from now on."""
         self.padding = padding
-        self.buckets.keep(len(padding.inputs.sparse), padding.others, padding.others + 1 if padding.packed else 0)
+        self.buckets.keep(len(padding.inputs.sparse), padding.secondary, padding.secondary + 1 if padding.packed else 0)
 
     @classmethod
     def of(cls, network: ValidatedNetwork, roots: Sequence[Node], minibatch_size: int, **options: Any) -> "Batcher":
@@ -114,7 +114,7 @@ class Batcher:
             is_due: called with the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         prepared = map(self._prepare, source)
-        ahead = self._read_ahead(
+        ahead = LookAhead(self).read(
             prepared, self._own_shape, lambda prepared: prepared.minibatch.truncated, within=self._within
         )
         for pending, shape, capacity in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
@@ -165,7 +165,57 @@ class Batcher:
         if pending:
             yield pending, shape, capacity
 
-    def _read_ahead(
+    def has_buckets(self, shape: Shape) -> bool:
+        """Return whether buckets are chosen already, or not needed: minibatches of single frames are all alike."""
+        frames = shape.steps == 1 and not shape.secondary and not shape.sparse
+        return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
+
+    def _prepare(self, minibatch: Minibatch) -> Prepared:
+        if minibatch.truncated and self.padding.lays_out:
+            self._pad(self.padding.of_pieces())
+        return self.padding.prepare(minibatch)
+
+    def _own_shape(self, prepared: Prepared) -> Shape:
+        return self.padding.shape(prepared)
+
+    def _within(self, prepared: Prepared) -> Callable[[Shape], Shape]:
+        return partial(self.padding.shape_in, prepared=prepared)
+
+    def _shape(self, prepared: Prepared) -> Shape:
+        """Return the shape that a minibatch is padded to."""
+        layout = prepared.layout
+        plain = not prepared.sparse and prepared.placed is None
+        if plain and self._last.slots == layout.S and self._last.steps == layout.T:
+            return self._last
+        shape, minibatch_size = self._own_shape(prepared), self.minibatch_size
+        truncated = prepared.minibatch.truncated
+        shorter = shape.steps == 1 and shape.slots < self.max_minibatch_size
+        is_small = self.max_minibatch_size * self.weights <= SMALL_STEP_WORK
+        if plain and shorter and is_small and not truncated and not self.exact:
+            minibatch_size = self.max_minibatch_size
+            shape = Shape(1, minibatch_size)
+        within = self._within(prepared)
+        self._last = self.buckets.fit(shape, minibatch_size, slots_stay=truncated, exact=self.exact, within=within)
+        if self.buckets.use(self._last) and self.trace_level >= 2:
+            text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
+            log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))
+        return self._last
+
+    def _capacity(self, shape: Shape) -> int:
+        return max(1, min(self.capacity, STACK_BYTES // self.padding.inputs.bytes(shape)))
+
+
+class LookAhead:
+    """Reads minibatches ahead to choose buckets for their shapes.
+
+    Args:
+        batcher: pads and stacks them.
+    """
+
+    def __init__(self, batcher: Batcher) -> None:
+        self._batcher = batcher
+
+    def read(
         self,
         source: Iterator[T],
         own_shape: Callable[[T], Shape],
@@ -187,7 +237,7 @@ class Batcher:
             fails_late: see above.
         """
         for first in source:
-            if self._has_buckets(own_shape(first)):
+            if self._batcher.has_buckets(own_shape(first)):
                 yield first
                 continue
             held, shapes = deque([first]), [own_shape(first)]
@@ -199,15 +249,15 @@ class Batcher:
                 if not fails_late or isinstance(error, Stopped):
                     raise
                 failure = error
-            self.buckets.choose(
+            self._batcher.buckets.choose(
                 shapes,
-                self.minibatch_size,
+                self._batcher.minibatch_size,
                 slots_stay=truncated(first),
-                most=self.chosen,
-                least_saving=COMPILE_WORK / max(1.0, self.weights) if ended else 0.0,
+                most=self._batcher.chosen,
+                least_saving=COMPILE_WORK / max(1.0, self._batcher.weights) if ended else 0.0,
             )
-            if within is not None and self.padding.packed:
-                self.buckets.tighten(self.minibatch_size, shapes, list(map(within, held)))
+            if within is not None and self._batcher.padding.packed:
+                self._batcher.buckets.tighten(self._batcher.minibatch_size, shapes, list(map(within, held)))
             while held:
                 yield held.popleft()
             if failure is not None:
@@ -226,7 +276,7 @@ class Batcher:
         largest = smallest = shapes[0]
         enough = LOOKAHEAD
         while len(held) < enough and size < STACK_BYTES:
-            if self.hurries and time.monotonic() - began > LOOKAHEAD_SECONDS:
+            if self._batcher.hurries and time.monotonic() - began > LOOKAHEAD_SECONDS:
                 del shapes[1 << (len(shapes).bit_length() - 1) :]
                 return False
             following = next(source, None)
@@ -234,48 +284,9 @@ class Batcher:
                 return True
             held.append(following)
             shapes.append(own_shape(following))
-            size += self.padding.inputs.bytes(shapes[-1])
+            size += self._batcher.padding.inputs.bytes(shapes[-1])
             extremes = largest.around(shapes[-1]), smallest.inside(shapes[-1])
             if extremes != (largest, smallest):
                 largest, smallest = extremes
                 enough = min(max(enough, 2 * len(held)), MAX_LOOKAHEAD)
         return False
-
-    def _has_buckets(self, own: Shape) -> bool:
-        """Return whether buckets are chosen already, or not needed: minibatches of single frames are all alike."""
-        frames = own.steps == 1 and not own.others and not own.sparse
-        return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
-
-    def _prepare(self, minibatch: Minibatch) -> Prepared:
-        if minibatch.truncated and self.padding.lays_out:
-            self._pad(self.padding.of_pieces())
-        return self.padding.prepare(minibatch)
-
-    def _own_shape(self, prepared: Prepared) -> Shape:
-        return self.padding.shape(prepared)
-
-    def _within(self, prepared: Prepared) -> Callable[[Shape], Shape]:
-        return partial(self.padding.shape_in, prepared=prepared)
-
-    def _shape(self, prepared: Prepared) -> Shape:
-        """Return the shape that a minibatch is padded to."""
-        layout = prepared.layout
-        plain = not prepared.sparse and prepared.placed is None
-        if plain and self._last.slots == layout.S and self._last.steps == layout.T:
-            return self._last
-        own, minibatch_size = self._own_shape(prepared), self.minibatch_size
-        truncated = prepared.minibatch.truncated
-        shorter = own.steps == 1 and own.slots < self.max_minibatch_size
-        is_small = self.max_minibatch_size * self.weights <= SMALL_STEP_WORK
-        if plain and shorter and is_small and not truncated and not self.exact:
-            minibatch_size = self.max_minibatch_size
-            own = Shape(1, minibatch_size)
-        within = self._within(prepared)
-        self._last = self.buckets.fit(own, minibatch_size, slots_stay=truncated, exact=self.exact, within=within)
-        if self.buckets.use(self._last) and self.trace_level >= 2:
-            text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
-            log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))
-        return self._last
-
-    def _capacity(self, shape: Shape) -> int:
-        return max(1, min(self.capacity, STACK_BYTES // self.padding.inputs.bytes(shape)))

@@ -34,7 +34,7 @@ COMPILE_WORK = 3e8
 """Cells times weights that take as long as compiling a program, about."""
 
 MAX_PADDING = 32
-"""How many times its own work a minibatch may take that fits into none of the chosen buckets."""
+"""Largest ratio of the work in a new bucket to a minibatch's own work."""
 
 CLOSE_BUCKETS, CLOSE_PADDING, LATER_PADDING = 3, 2.0, 8.0
 """The first buckets of minibatches that come one by one fit closely: a minibatch takes up to twice its own cells. Later
@@ -60,13 +60,13 @@ class Buckets:
     def to_json(self) -> dict[str, Any]:
         """JSON-able form."""
         chosen = [
-            [minibatch_size, self.counts[minibatch_size], [one.to_json() for one in buckets]]
+            [minibatch_size, self.counts[minibatch_size], [bucket.to_json() for bucket in buckets]]
             for minibatch_size, buckets in self.chosen.items()
         ]
         return {"known": [shape.to_json() for shape in self.known], "chosen": chosen}
 
     @classmethod
-    def from_json(cls, saved: Any) -> "Buckets":
+    def from_json(cls, saved: object) -> "Buckets":
         """The inverse of `to_json`; of a checkpoint of version 0.1, whose shapes are a list, nothing."""
         if not is_dict(saved):
             return cls()
@@ -95,7 +95,8 @@ class Buckets:
         """
         full = [_is_full(shape, minibatch_size) and not slots_stay for shape in shapes]
         usual = [
-            replace(one, slots=minibatch_size) if is_full else one for one, is_full in zip(shapes, full, strict=True)
+            replace(original, slots=minibatch_size) if is_full else original
+            for original, is_full in zip(shapes, full, strict=True)
         ]
         self.chosen[minibatch_size] = choose_buckets(usual, most, least_saving, slots_stay)
         self.counts[minibatch_size] = len(self.chosen[minibatch_size])
@@ -115,17 +116,18 @@ class Buckets:
         for shape, in_bucket in zip(shapes, within, strict=False):
             bucket = self._fit_chosen(shape, minibatch_size, slots_stay=False)
             needed[bucket] = tuple(map(max, needed[bucket], in_bucket(bucket).packed))
-        tight = [replace(one, packed=slots).rounded(8).packed for one, slots in needed.items()]
+        tight = [replace(candidate, packed=slots).rounded(8).packed for candidate, slots in needed.items()]
         self.chosen[minibatch_size] = [
-            replace(one, packed=tuple(map(min, one.packed, slots))) for one, slots in zip(needed, tight, strict=True)
+            replace(candidate, packed=tuple(map(min, candidate.packed, slots)))
+            for candidate, slots in zip(needed, tight, strict=True)
         ]
-        self.known = [one for one in self.known if one not in needed]
+        self.known = [candidate for candidate in self.known if candidate not in needed]
         self.know(self.chosen[minibatch_size])
 
-    def keep(self, sparse: int, others: int, packed: int = 0) -> None:
+    def keep(self, sparse: int, secondary: int, packed: int = 0) -> None:
         """Forget all if a bucket is not one of minibatches with so many sparse inputs, other time axes and `packed`."""
-        sizes = (sparse, others, packed)
-        if any((len(shape.sparse), len(shape.others), len(shape.packed)) != sizes for shape in self.known):
+        sizes = (sparse, secondary, packed)
+        if any((len(shape.sparse), len(shape.secondary), len(shape.packed)) != sizes for shape in self.known):
             self.known, self.chosen, self.counts = [], {}, {}
 
     def use(self, shape: Shape) -> bool:
@@ -138,7 +140,7 @@ class Buckets:
     def know(self, shapes: Sequence[Shape]) -> None:
         """Let minibatches be padded to these buckets, too."""
         self.known += [shape for shape in shapes if shape not in self.known]
-        self.known.sort(key=lambda one: one.cells)
+        self.known.sort(key=lambda bucket: bucket.cells)
 
     def fit(
         self,
@@ -149,7 +151,7 @@ class Buckets:
         exact: bool = False,
         within: Callable[[Shape], Shape] | None = None,
     ) -> Shape:
-        """The bucket to pad a minibatch to.
+        """Return the bucket to pad a minibatch to.
 
         Args:
             shape: its own.
@@ -166,20 +168,22 @@ class Buckets:
         full = _is_full(shape, minibatch_size) and not (exact or slots_stay)
         if full or exact:
             same = replace(shape, slots=minibatch_size) if full else shape
-            found = (one for one in self.known if one.steps == same.steps and one.slots == same.slots)
-            return next((one for one in found if one.holds(shape, 1.0)), None) or self._made(
+            fitting = (bucket for bucket in self.known if bucket.steps == same.steps and bucket.slots == same.slots)
+            return next((bucket for bucket in fitting if bucket.holds(shape, 1.0)), None) or self._made(
                 replace(same, sparse=round_up(same.sparse))
             )
-        usable = [one for one in self.known if one.slots == shape.slots or not slots_stay]
+        usable = [bucket for bucket in self.known if bucket.slots == shape.slots or not slots_stay]
         close = len(self.known) < CLOSE_BUCKETS
-        holding = next((one for one in usable if one.holds(shape, CLOSE_PADDING if close else LATER_PADDING)), None)
+        holding = next(
+            (bucket for bucket in usable if bucket.holds(shape, CLOSE_PADDING if close else LATER_PADDING)), None
+        )
         if holding is not None:
             return holding
         made = shape.rounded(4) if close else replace(shape.in_powers(), slots=round_to(shape.slots))
         return self._made(replace(made, slots=shape.slots) if slots_stay else made)
 
     def _made(self, bucket: Shape) -> Shape:
-        """A new bucket, which is known from now on."""
+        """Return a new bucket, which is known from now on."""
         self.know([bucket])
         return bucket
 
@@ -190,20 +194,20 @@ class Buckets:
         slots_stay: bool,
         within: Callable[[Shape], Shape] | None = None,
     ) -> Shape:
-        """The chosen bucket that takes least work; else one more, which holds all before it."""
+        """Return the chosen bucket that takes least work; else one more, which holds all before it."""
         buckets = self.chosen[minibatch_size]
         shape = replace(shape, slots=minibatch_size) if _is_full(shape, minibatch_size) and not slots_stay else shape
-        usable = [one for one in buckets if one.slots == shape.slots or not slots_stay]
-        holding = [one for one in usable if one.holds(shape if within is None else within(one))]
+        usable = [bucket for bucket in buckets if bucket.slots == shape.slots or not slots_stay]
+        holding = [bucket for bucket in usable if bucket.holds(shape if within is None else within(bucket))]
         if holding:
-            return min(holding, key=lambda one: (one.work, one.steps))
+            return min(holding, key=lambda bucket: (bucket.work, bucket.steps))
         made = reduce(Shape.around, usable, shape)
         if len(buckets) > self.counts[minibatch_size]:
             made = made.in_powers()  # each is at least twice as large as the one before
         else:
             made = made.with_slack()
             if made.work > MAX_PADDING * shape.work:
-                made = min((one.around(shape) for one in usable), key=lambda one: one.work).with_slack()
+                made = min((bucket.around(shape) for bucket in usable), key=lambda bucket: bucket.work).with_slack()
         made = replace(made, slots=shape.slots) if slots_stay else made
         buckets.append(made)
         return self._made(made)
@@ -212,7 +216,7 @@ class Buckets:
 def choose_buckets(
     shapes: Sequence[Shape], most: int, least_saving: float = 0.0, slots_stay: bool = False
 ) -> list[Shape]:
-    """The buckets of least work: the minibatches are sorted by length and cut into groups, which share a bucket.
+    """Return the buckets of least work: the minibatches are sorted by length and cut into groups, which share a bucket.
 
     Args:
         shapes: those of the minibatches, at least one.
@@ -229,25 +233,25 @@ def choose_buckets(
             for slots in sorted({shape.slots for shape in shapes})
             if (some := [shape for shape in shapes if shape.slots == slots])
         ]
-    found, weights = np.unique(np.array([shape.row for shape in shapes]), axis=0, return_counts=True)
-    others, sparse = len(shapes[0].others), len(shapes[0].sparse)
-    lengths = found[:, 0] + found[:, 2 : 2 + others].sum(1)
-    rows, weights = found[order := np.lexsort((found[:, 1], lengths))], weights[order]
+    distinct, weights = np.unique(np.array([shape.row for shape in shapes]), axis=0, return_counts=True)
+    secondary, sparse = len(shapes[0].secondary), len(shapes[0].sparse)
+    lengths = distinct[:, 0] + distinct[:, 2 : 2 + secondary].sum(1)
+    rows, weights = distinct[order := np.lexsort((distinct[:, 1], lengths))], weights[order]
     if len(rows) > MOST_ROWS:
         starts = np.arange(MOST_ROWS) * len(rows) // MOST_ROWS
         rows, weights = np.maximum.reduceat(rows, starts), np.add.reduceat(weights, starts)
-    buckets = np.array([Shape.of_row(row, others, sparse).rounded(8).row for row in rows.tolist()])
+    buckets = np.array([Shape.of_row(row, secondary, sparse).rounded(8).row for row in rows.tolist()])
     count = len(rows)
     work = np.full((count, count + 1), np.inf)  # of minibatches i to j-1 in one bucket
     for i in range(count):
         together = np.maximum.accumulate(buckets[i:])
-        work[i, i + 1 :] = weights[i:].cumsum() * work_of(together, others, sparse)
+        work[i, i + 1 :] = weights[i:].cumsum() * work_of(together, secondary, sparse)
     least, cuts = [np.append(0.0, np.full(count, np.inf))], list[NDArray[np.int64]]()
     for _ in range(min(most, count)):
         with_one_more = least[-1][:count, None] + work
         cuts.append(with_one_more.argmin(0))
         least.append(with_one_more.min(0))
-    saving = MIN_SAVING_SEVERAL_AXES if others else MIN_SAVING
+    saving = MIN_SAVING_SEVERAL_AXES if secondary else MIN_SAVING
     chosen = 1
     while chosen < len(cuts):
         saved = least[chosen][count] - least[chosen + 1][count]
@@ -257,11 +261,11 @@ def choose_buckets(
     result, end = list[Shape](), count
     for cut in reversed(cuts[:chosen]):
         begin = int(cut[end])
-        result.append(Shape.of_row(buckets[begin:end].max(0).tolist(), others, sparse))
+        result.append(Shape.of_row(buckets[begin:end].max(0).tolist(), secondary, sparse))
         end = begin
-    return sorted(set(result), key=lambda one: (one.work, one.steps))
+    return sorted(set(result), key=lambda bucket: (bucket.work, bucket.steps))
 
 
 def _is_full(shape: Shape, minibatch_size: int) -> bool:
-    """Whether it is a minibatch of single frames, or the last one of a sweep, which may be a little shorter."""
-    return shape.steps == 1 and not shape.others and 2 * shape.slots > minibatch_size >= shape.slots
+    """Return whether it is a minibatch of single frames, or the last one of a sweep, which may be a little shorter."""
+    return shape.steps == 1 and not shape.secondary and 2 * shape.slots > minibatch_size >= shape.slots

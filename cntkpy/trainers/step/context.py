@@ -44,21 +44,21 @@ class StepContext:
     settings: Settings
 
     @classmethod
-    def of(cls, stack: Stack, index: int, number: int, *rest: Any) -> StepContext:
-        """Return minibatch `index` of a stack; `rest`: the attributes from `weights` on."""
-        return cls(stack, number, minibatch_of(stack.batch, index), *rest)
+    def of(cls, stack: Stack, index: int, number: int, *values: Any) -> StepContext:
+        """Return minibatch `index` of a stack; `values`: the attributes from `weights` on."""
+        return cls(stack, number, minibatch_of(stack.batch, index), *values)
 
 
 Callback = Callable[[StepContext], None]
 """Looks at minibatches before they are trained on or evaluated."""
 
 
-def minibatch_of(batches: Any, k: Any) -> Any:
+def minibatch_of(batches: object, k: object) -> Any:
     """Return minibatch `k` of a stacked `Batch`, at least 0: the same without the axis in front."""
     return jax.tree.map(partial(row_of, k=k), batches)
 
 
-def row_of(every: Array, k: Any) -> Array:
+def row_of(every: Array, k: object) -> Array:
     """Return `every[k]`; where `k`, at least 0, is computed, JAX traces this ten times as fast."""
     if isinstance(k, int):
         return every[k]
@@ -78,7 +78,7 @@ def in_words(purpose: str, batches: Any) -> str:
     return f"{purpose}, {slots} samples" if steps == 1 else f"{purpose}, {steps} time steps, {slots} sequences"
 
 
-def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+def random_keys(seed: tuple[Any, Any], k: object) -> tuple[PRNGKeyArray, PRNGKeyArray]:
     """Return the random keys of a minibatch, which are the same however minibatches are stacked.
 
     Args:

@@ -45,32 +45,32 @@ def make_step(
     columns += [node.name + LENGTHS for node in kept_lengths(nodes)]
 
     def step(
-        state: TrainState, given: StepInput, options: StepOptions
+        state: TrainState, inputs: StepInput, options: StepOptions
     ) -> tuple[TrainState, Float[Array, "minibatches nodes"]]:
         compute = in_pieces(gradient, options.pieces, axes)
 
         def minibatch(k: Array, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
-            before, totals = carried
-            batch = minibatch_of(given.batches, k)
-            key, noise_key = random_keys(given.seed, k) if random else (None, None)
+            previous, totals = carried
+            batch = minibatch_of(inputs.batches, k)
+            key, noise_key = random_keys(inputs.seed, k) if random else (None, None)
             key = None if key is None else strategy.reduction.mask_key(key)
-            gradients, sums, network = compute(before.weights, before.network, batch, key, given.settings)
-            gradients, sums, network = strategy.reduction.reduce(gradients, sums, network, before.network, batch)
-            finite = before.finite & (jnp.isfinite(sums[nodes[0].name]) & _computed(gradients))
-            network = jax.tree.map(partial(jnp.where, finite), network, before.network)
-            weights, updates = before.weights, before.updates
+            gradients, sums, network = compute(previous.weights, previous.network, batch, key, inputs.settings)
+            gradients, sums, network = strategy.reduction.reduce(gradients, sums, network, previous.network, batch)
+            finite = previous.finite & (jnp.isfinite(sums[nodes[0].name]) & _computed(gradients))
+            network = jax.tree.map(partial(jnp.where, finite), network, previous.network)
+            weights, updates = previous.weights, previous.updates
             if not options.frozen:
-                row = row_of(given.scalars, k)
+                row = row_of(inputs.scalars, k)
                 number = jnp.maximum(row[1], 1)
-                rate = given.rate if options.rate_for == PER_SAMPLE else given.rate / number
+                rate = inputs.rate if options.rate_for == PER_SAMPLE else inputs.rate / number
                 scalars = StepScalars(rate, row[0], row[1], number if options.rate_for == OF_MEAN else 1.0)
-                changed = update(weights, updates, gradients, scalars, noise_key, finite, given.more)
+                changed = update(weights, updates, gradients, scalars, noise_key, finite, inputs.group_scalars)
                 weights, updates = strategy.averaging.updated(changed, (weights, updates), scalars.samples)
             values = jnp.stack([sums[name] for name in columns]).astype(totals.dtype)
             return TrainState(weights, updates, network, finite), with_row(totals, k, values)
 
-        totals = jnp.zeros((given.scalars.shape[0], len(columns)), given.scalars.dtype)
-        return jax.lax.fori_loop(0, given.count, minibatch, (state, totals))
+        totals = jnp.zeros((inputs.scalars.shape[0], len(columns)), inputs.scalars.dtype)
+        return jax.lax.fori_loop(0, inputs.count, minibatch, (state, totals))
 
     return step
 
@@ -79,7 +79,7 @@ LARGE_PARAMETER = 1 << 16
 """Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
 
 
-def _computed(gradients: Any) -> Bool[Array, ""]:
+def _computed(gradients: object) -> Bool[Array, ""]:
     """True, but not before the gradients of the large parameters are computed.
 
     What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in

@@ -32,7 +32,7 @@ class NotFinite:
 
     @property
     def minibatch(self) -> Minibatch:
-        """The data."""
+        """Return the data."""
         return self.stack.minibatches[self.index]
 
     def node(self, step: CompiledStep) -> Node | None:
@@ -40,7 +40,7 @@ class NotFinite:
         return first_not_finite(step.network, step.nodes[0], step.at(self.stack, self.index, self.number))
 
 
-def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext) -> Node | None:
+def first_not_finite(network: ValidatedNetwork, criterion: Node, context: StepContext) -> Node | None:
     """The first node below a criterion, in evaluation order, that has such a value in a minibatch, inputs included.
 
     Raises:
@@ -49,14 +49,16 @@ def first_not_finite(network: ValidatedNetwork, criterion: Node, at: StepContext
     nodes = network.below([criterion])
     computed = [node.name for node in nodes if node.kind.layout != "always" and not node.kind.time.makes_axis]
     function = compile_network(network, computed, training=True)
-    values, state = function(at.weights, at.state, at.batch, at.key, at.settings)
+    values, state = function(context.weights, context.state, context.batch, context.key, context.settings)
     for node in nodes:
         if np.any(state.get(node.name + PROBLEM, False)):
-            raise sequence_problem(node, at.stack.minibatches[0].keys if len(at.stack.minibatches) == 1 else [])
-    found = {name.lower(): value for name, value in {**at.batch.inputs, **values}.items()}
+            raise sequence_problem(
+                node, context.stack.minibatches[0].keys if len(context.stack.minibatches) == 1 else []
+            )
+    by_name = {name.lower(): value for name, value in {**context.batch.inputs, **values}.items()}
     for node in nodes:
-        value = found[node.name.lower()]
-        mask = own_mask(node, value.index if is_sparse(value) else value, at.batch, values)
+        value = by_name[node.name.lower()]
+        mask = own_mask(node, value.index if is_sparse(value) else value, context.batch, values)
         value = np.asarray(value.values if is_sparse(value) else value)
         if not np.isfinite(value if mask is None else value[np.asarray(mask)]).all():
             return node

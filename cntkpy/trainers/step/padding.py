@@ -32,12 +32,12 @@ class Padding(Protocol):
     """Pads minibatches to a shape and stacks them."""
 
     inputs: Inputs
-    others: int
+    secondary: int
     """Number of time axes besides the main one."""
     lays_out: bool
-    """Whether sequences are laid out anew, not as the reader has them."""
+    """True: sequences are laid out anew, not as the reader has them."""
     packed: bool
-    """Whether sequences share slots on some axes, of which a minibatch needs the fewer the longer they are."""
+    """True: sequences share slots on some axes, of which a minibatch needs the fewer the longer they are."""
 
     def prepare(self, minibatch: Minibatch) -> Prepared:
         """Return what is known of a minibatch before there is a shape for it."""
@@ -134,7 +134,7 @@ def padding_of(inputs: Inputs, axes: Axes | None) -> Padding:
 class SingleAxis(Padding):
     """All inputs lie on one time axis, their sequences after each other in slots as the reader has laid them out."""
 
-    others, lays_out, packed = 0, False, False
+    secondary, lays_out, packed = 0, False, False
 
     def __init__(self, inputs: Inputs):
         self.inputs = inputs
@@ -144,11 +144,11 @@ class SingleAxis(Padding):
         """See `Padding`; the layouts of all inputs are alike."""
         layout, first = None, ""
         for node in self.inputs.nodes:
-            other = minibatch.layouts[stream_of(minibatch, node.name)]
+            second = minibatch.layouts[stream_of(minibatch, node.name)]
             if layout is None:
-                layout, first = other, node.name
-            elif other is not layout and not np.array_equal(other.sequences, layout.sequences):
-                raise _absent(minibatch, [first, node.name]) or _different(minibatch, layout, other, first, node)
+                layout, first = second, node.name
+            elif second is not layout and not np.array_equal(second.sequences, layout.sequences):
+                raise _absent(minibatch, [first, node.name]) or _different(minibatch, layout, second, first, node)
         layout = layout or next(iter(minibatch.layouts.values()))
         dtype = self.inputs.dtype
         rows: list[Any] = [_csr(self.inputs.values(minibatch, node)) for node in self.inputs.sparse]
@@ -226,7 +226,7 @@ class SeveralAxes(Padding):
 
     def __init__(self, inputs: Inputs, axes: Axes):
         self.inputs, self._axes = inputs, axes
-        self.others, self.packed = len(axes.others), bool(axes.packed)
+        self.secondary, self.packed = len(axes.secondary), bool(axes.packed)
 
     def prepare(self, minibatch: Minibatch) -> Prepared:
         """See `Padding`."""
@@ -242,9 +242,9 @@ class SeveralAxes(Padding):
     def shape(self, prepared: Prepared) -> Shape:
         """See `Padding`."""
         placed = _placed(prepared)
-        others = tuple(placed.steps(axis) for axis in self._axes.others)
+        secondary = tuple(placed.steps(axis) for axis in self._axes.secondary)
         slots = self._slots(placed)
-        return Shape(placed.steps(self._axes.main), placed.count, _sparse_sizes(prepared), others, slots)
+        return Shape(placed.steps(self._axes.main), placed.count, _sparse_sizes(prepared), secondary, slots)
 
     def _slots(self, placed: Placed) -> tuple[int, ...]:
         """Return `Shape.packed` of a minibatch."""
@@ -254,7 +254,7 @@ class SeveralAxes(Padding):
     def shape_in(self, bucket: Shape, prepared: Prepared) -> Shape:
         """See `Padding`."""
         placed = _placed(prepared)
-        steps = dict(zip(self._axes.names, (bucket.steps, *bucket.others), strict=True))
+        steps = dict(zip(self._axes.names, (bucket.steps, *bucket.secondary), strict=True))
         longer = {axis: steps[axis] for axis, layout in placed.layouts.items() if steps[axis] > layout.T}
         return replace(self.shape(prepared), packed=self._slots(placed.packed(longer)))
 
@@ -318,7 +318,7 @@ def input_nodes(network: ValidatedNetwork, roots: Iterable[Node]) -> list[Node]:
     return [node for node in network.below(roots) if node.kind.layout == "always"]
 
 
-def _parts(values: Any, size: int) -> list[NDArray[Any]]:
+def _parts(values: object, size: int) -> list[NDArray[Any]]:
     """Return the values of a stream as arrays (rows, size) in their order."""
     parts = values.parts if isinstance(values, Pieces) else [values]
     return [as_dense(part).reshape(-1, size) for part in parts]
@@ -330,20 +330,20 @@ def _absent(minibatch: Minibatch, inputs: Sequence[str]) -> UserError | None:
     return next((error for error in errors if error is not None), None)
 
 
-def _different(minibatch: Minibatch, layout: Layout, other: Layout, first: str, node: Node) -> UserError:
+def _different(minibatch: Minibatch, layout: Layout, second_layout: Layout, first: str, node: Node) -> UserError:
     """Inputs whose sequences do not have the same lengths: which sequence it is, where the reader says."""
-    lengths, second = [each.sequences[:, 3] - each.sequences[:, 2] for each in (layout, other)], node.name
-    told, other_axis, none_of = "", second, ""
+    lengths, second = [each.sequences[:, 3] - each.sequences[:, 2] for each in (layout, second_layout)], node.name
+    detail, other_axis, none_of = "", second, ""
     if len(lengths[0]) == len(lengths[1]) == len(minibatch.keys) and (lengths[0] != lengths[1]).any():
-        at = int(np.argmax(lengths[0] != lengths[1]))
-        counts = f"{count_of_samples(lengths[0][at])} of '{first}', {lengths[1][at]} of '{second}'"
-        told = f": sequence {minibatch.keys[at]} has {counts}"
-        other_axis = first if lengths[0][at] < lengths[1][at] else second
-        if not min(lengths[0][at], lengths[1][at]):
+        index = int(np.argmax(lengths[0] != lengths[1]))
+        counts = f"{count_of_samples(lengths[0][index])} of '{first}', {lengths[1][index]} of '{second}'"
+        detail = f": sequence {minibatch.keys[index]} has {counts}"
+        other_axis = first if lengths[0][index] < lengths[1][index] else second
+        if not min(lengths[0][index], lengths[1][index]):
             none_of = f"the data have no sample of '{other_axis}' there, or call it otherwise (see the log); "
     return UserError(
         "DifferentLengths",
-        f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{told}",
+        f"inputs '{first}' and '{second}' have sequences of different lengths in one minibatch{detail}",
         hint=f"{none_of}these inputs share one time axis: a sequence needs as many samples of one as of the other. If "
         f"their lengths differ on purpose, {own_axis(other_axis, is_of_python(node))}",
     )

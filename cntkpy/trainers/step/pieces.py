@@ -19,7 +19,7 @@ Array = Any
 
 
 def pieces_of(p: SGDParameters, minibatch_size: int) -> int:
-    """How many pieces a minibatch of that size is computed in: `numSubminibatches`, else by `maxSamplesInRAM`."""
+    """Return the number of pieces of a minibatch of that size: `numSubminibatches`, else by `maxSamplesInRAM`."""
     if p.subminibatches > 1:
         return p.subminibatches
     return max(1, -(-minibatch_size // p.max_samples_in_ram))
@@ -50,17 +50,17 @@ def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str 
 
         def piece(j: Array, state: Any) -> Any:
             part = _map_cells(padded, lambda cells: own(cells, j))
-            before = state | {name: own(state[name], j) for name in carried}
+            start = state | {name: own(state[name], j) for name in carried}
             own_key = None if key is None else jax.random.fold_in(key, j)
-            gradients, totals, after = gradient(weights, before, part, own_key, settings)
+            gradients, totals, after = gradient(weights, start, part, own_key, settings)
             for name in carried:
                 after[name] = jax.lax.dynamic_update_slice_in_dim(state[name], after[name], j * width, axis=1)
             return gradients, totals, after
 
         def add(j: Array, carry: Any) -> Any:
             gradients, totals, state = carry
-            more, further, state = piece(j, state)
-            return jax.tree.map(_sum, gradients, more), jax.tree.map(jnp.add, totals, further), state
+            added, further, state = piece(j, state)
+            return jax.tree.map(_sum, gradients, added), jax.tree.map(jnp.add, totals, further), state
 
         state = state | {name: _pad(state[name], count * width - slots) for name in carried}
         gradients, totals, state = jax.lax.fori_loop(1, count, add, piece(jnp.int32(0), state))
@@ -69,9 +69,9 @@ def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str 
     return function
 
 
-def _sum(one: Array, other: Array) -> Array:
+def _sum(left: Array, right: Array) -> Array:
     """Sum of two leaves of gradients; the row numbers of a sparse gradient are the same in all pieces."""
-    return one if jnp.issubdtype(one.dtype, jnp.integer) else one + other
+    return left if jnp.issubdtype(left.dtype, jnp.integer) else left + right
 
 
 def _pad(cells: Array, missing: int) -> Array:
@@ -82,11 +82,11 @@ def _pad(cells: Array, missing: int) -> Array:
 
 
 def _map_cells(batch: Batch, change: Callable[[Array], Array]) -> Batch:
-    """A batch with every array that has time and slot in front changed."""
+    """Return a batch with every array that has time and slot in front changed."""
     inputs = {
         name: Sparse(data.rows, change(data.index), change(data.values)) if isinstance(data, Sparse) else change(data)
         for name, data in batch.inputs.items()
     }
-    rest = [None if array is None else change(array) for array in (batch.mask, batch.to_start, batch.to_end)]
+    grids = [None if array is None else change(array) for array in (batch.mask, batch.to_start, batch.to_end)]
     axes = None if batch.axes is None else {name: Grid(*map(change, grid)) for name, grid in batch.axes.items()}
-    return Batch(inputs, *rest, axes=axes)
+    return Batch(inputs, *grids, axes=axes)

@@ -45,12 +45,12 @@ class Placement(Protocol):
 
     @property
     def copies(self) -> bool:
-        """Whether `place_batch` begins a copy to the device, during which the device computes something else."""
+        """Return whether `place_batch` begins a copy to the device, during which the device computes something else."""
         return False
 
     @property
     def joins_parameters(self) -> bool:
-        """Whether small parameters may lie in one vector; else arrays are saved and summed by name."""
+        """Return whether small parameters may lie in one vector; else arrays are saved and summed by name."""
         return False
 
     # ---- minibatches
@@ -123,7 +123,7 @@ class OneDevice(Placement):
 
     @property
     def copies(self) -> bool:
-        """Whether the device has memory of its own."""
+        """Return whether the device has memory of its own."""
         return has_own_memory()
 
     @property
@@ -176,7 +176,7 @@ class OneDevice(Placement):
         return step
 
 
-def copy_to_device(array: Any, device: Device | None = None) -> Array:
+def copy_to_device(array: object, device: Device | None = None) -> Array:
     """Return a copy of an array that shares no memory with it, so that its buffer can be donated.
 
     Args:

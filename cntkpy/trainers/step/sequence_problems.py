@@ -1,4 +1,4 @@
-"""What is wrong with sequences that a node could not select steps of, or join with others."""
+"""Errors of sequences that a node could not select steps of, or join with others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,13 +21,13 @@ def check_sequences(network: ValidatedNetwork, state: Mapping[str, Any]) -> None
     Raises:
         UserError: It did.
     """
-    for name, found in state.items():
-        if name.endswith(PROBLEM) and np.any(found):
+    for name, problem in state.items():
+        if name.endswith(PROBLEM) and np.any(problem):
             raise sequence_problem(network.find(name.removesuffix(PROBLEM)))
 
 
 def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
-    """The error for a node.
+    """Return the error for a node.
 
     Args:
         node: The node that found it.
@@ -46,8 +46,8 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
         message = f"unpacks {node.options['steps']} steps, and a sequence has more"
         hint = "give it as many steps as the longest sequence has"
     elif node.operation in ("ToBatch", "UnpackBatch"):
-        found = (node.input(0).shape or (0,))[-1] if node.operation == "ToBatch" else node.options["count"]
-        message = f"is for minibatches of {found} samples, and there is one of another size"
+        size = (node.input(0).shape or (0,))[-1] if node.operation == "ToBatch" else node.options["count"]
+        message = f"is for minibatches of {size} samples, and there is one of another size"
         hint = "all data of a minibatch have as many samples"
     elif node.kind.time.keeps_steps:
         message = "keeps no step of a sequence"
@@ -71,8 +71,8 @@ def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
         hint = lengths_hint(node)
     notes = []
     if keys:
-        more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
-        notes = [f"sequences in that minibatch: {', '.join(str(key) for key in keys[:8])}{more}"]
+        omitted = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
+        notes = [f"sequences in that minibatch: {', '.join(str(key) for key in keys[:8])}{omitted}"]
     return UserError(
         "BadSequences", f"{node.operation} '{node.name}' {message}", span=node.span, hint=hint, notes=notes
     )

@@ -31,9 +31,9 @@ class Stack:
     layouts: list[Layout]
     placed: list[Placed] | None = None
 
-    def layout(self, k: int, node: Node, found: Any = None) -> Layout:
+    def layout(self, k: int, node: Node, results: object = None) -> Layout:
         """Return the layout of a node's values for minibatch `k`; see `Placed.layout`."""
-        return self.layouts[k] if self.placed is None or node.axis is None else self.placed[k].layout(node, found)
+        return self.layouts[k] if self.placed is None or node.axis is None else self.placed[k].layout(node, results)
 
     def gaps(self, k: int, node: Node, layout: Layout) -> int:
         """Return the cells without sample in minibatch `k` as the reader laid it out, for a node with `layout`."""

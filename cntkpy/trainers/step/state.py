@@ -1,4 +1,4 @@
-"""What changes while training, as one value, and what one call of the compiled step is given next to it."""
+"""The state of a training as one value, and the other arguments of the compiled step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StepInput(NamedTuple):
         rate: learning rate per sample.
         seed: of the random masks: that of the epoch, and the number of the stack's first minibatch.
         settings: what the epoch sets in the network.
-        more: scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
+        group_scalars: scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
     """
 
     batches: Batch
@@ -49,7 +49,7 @@ class StepInput(NamedTuple):
     rate: Any
     seed: tuple[Any, Any]
     settings: Settings
-    more: Any = None
+    group_scalars: Any = None
 
 
 @dataclass
@@ -65,7 +65,7 @@ class EpochSettings:
         pieces: see `cntkpy.trainers.step.pieces`.
         per_step: `momentum` is per time step of a minibatch instead, however many sequences it has.
         rate_for: what `rate` is for, see `cntkpy.trainers.rules.update_step.PER_SAMPLE`.
-        more: the scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
+        group_scalars: the scalars of groups of parameters, see `cntkpy.trainers.rules.update_step.Update`.
         counted: samples are those that the criterion counts, and a minibatch is one time step, as in CNTK 2.
     """
 
@@ -77,12 +77,12 @@ class EpochSettings:
     pieces: int = 1
     per_step: bool = False
     rate_for: int = 0
-    more: tuple[tuple[float, ...], ...] = ()
+    group_scalars: tuple[tuple[float, ...], ...] = ()
     counted: bool = False
 
 
 class StepOptions(NamedTuple):
-    """What the step is compiled for.
+    """Options that the step is compiled for.
 
     Attributes:
         frozen: compute the criteria, but change no parameter.

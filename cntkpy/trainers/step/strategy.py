@@ -14,7 +14,7 @@ from cntkpy.trainers.step.reduction import Reduction
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """How the devices of a run train together; by default there is one.
+    """The joint training of the devices of a run; by default there is one.
 
     Attributes:
         placement: Lays arrays on devices.

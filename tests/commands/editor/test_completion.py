@@ -157,7 +157,10 @@ def test_zsh(line: str, expected: str, shell: Shell) -> None:
 def test_hooks_and_grammar_for_editors() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert [hook["id"] for hook in hooks] == ["cntkpy-check", "cntkpy-format"]
-    assert {hook["files"] for hook in hooks} == {r"\.cntk$"}  # other endings are those of other programs, too (B6)
+    assert {hook["files"] for hook in hooks} == {
+        r"\.cntk$",
+        r"\.cntk$|(^|/)cntkpy\.toml$",
+    }  # other endings are those of other programs, too (B6)
     text = (ROOT / "editors/cntk.tmLanguage.json").read_text()
     patterns = re.findall(r'"(?:match|begin|end)": ("(?:[^"\\]|\\.)*")', text)
     assert len(patterns) >= 10

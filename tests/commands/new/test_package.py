@@ -31,7 +31,7 @@ def own_tests(folder: Path, site: Path | None = None) -> str:
 
 
 def test_there_is_a_template_of_every_kind() -> None:
-    assert {path.name for path in TEMPLATES.iterdir()} == set(KINDS)
+    assert {path.name for path in TEMPLATES.iterdir()} == {*KINDS, "project"}
 
 
 @pytest.mark.parametrize("kind", [pytest.param("reader"), pytest.param("tracker", marks=pytest.mark.thorough)])

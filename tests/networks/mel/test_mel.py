@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mel_texts import edit_text
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
@@ -13,7 +14,6 @@ from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.networks.mel import commands as mel_commands
 from cntkpy.networks.mel.parse import Command, parse_commands
 from cntkpy.networks.mel.request import request
-from cntkpy.networks.mel.script import edit_text
 
 MACROS = """
 Lin(x, o, i) { A = Parameter(o, i)

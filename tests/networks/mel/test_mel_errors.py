@@ -5,11 +5,11 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from mel_texts import edit_text
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
 from cntkpy.networks.files.model_file import save_model
-from cntkpy.networks.mel.script import edit_text
 
 NET = """
 x = Input(4, tag=feature)

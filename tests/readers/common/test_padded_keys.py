@@ -140,3 +140,24 @@ def test_lists_of_pictures_take_keys_as_texts(tmp_path: Path, kind: str, caplog:
     assert [one.indices.tolist() for one in batch[source["y"]].as_sequences()] == [[0], [1]]
     assert [one.tolist() for one in batch[source["z"]].as_sequences()] == [[[1.0]], [[0.0]]]
     assert "'007' and '7' are the same number, so keys are taken as texts" in caplog.text
+
+
+@pytest.mark.malformed
+@pytest.mark.parametrize("kind", ["map", "base64"])
+@pytest.mark.parametrize("pair", [("7a", "7"), ("7\xe9", "07"), ("0x", "0")])
+def test_keys_that_begin_with_one_number(
+    tmp_path: Path, kind: str, pair: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """D12: a list of pictures takes the digits that a key begins with; two keys with the same ones are two pictures."""
+    picture_file = tmp_path / "a.png"
+    picture_file.write_bytes(picture())
+    value = str(picture_file) if kind == "map" else base64.b64encode(picture()).decode()
+    order = "{key}\t{value}\t{label}\n" if kind == "map" else "{key}\t{label}\t{value}\n"
+    list_file = tmp_path / "map.txt"
+    list_file.write_text("".join(order.format(key=key, value=value, label=at) for at, key in enumerate(pair)), "utf-8")
+    make = ImageDeserializer if kind == "map" else Base64ImageDeserializer
+    defs = StreamDefs(x=StreamDef(field="image"), y=StreamDef(field="label", shape=2, is_sparse=True))
+    source = MinibatchSource(make(str(list_file), defs), randomize=False, max_sweeps=1)
+    batch = source.next_minibatch(10)
+    assert [one.indices.tolist() for one in batch[source["y"]].as_sequences()] == [[0], [1]]
+    assert f"'{pair[0]}' and '{pair[1]}' are the same number, so keys are taken as texts" in caplog.text

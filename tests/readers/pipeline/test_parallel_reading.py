@@ -188,7 +188,7 @@ def test_three_threads_give_what_one_gives(parallel, tools, options, memory):
     text, found = text_of(700), []
     for threads in (False, True):
         reader = parallel(text, memory, threads, **options)
-        assert (reader.source._groups is not None) == threads
+        assert (reader.source._packer.groups.threads == 3) == threads
         minibatches = [m for number in (0, 1) for m in tools["epoch"](reader, 9, number, 1000)]
         found.append([(tools["unpack"](m), m.end_of_sweep, m.end_of_epoch) for m in minibatches])
         reader.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -15,30 +16,31 @@ from cntkpy.readers.pipeline.assembly import Inputs
 from cntkpy.readers.pipeline.pack import SequencePacker
 from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
 from cntkpy.readers.pipeline.store import ChunkStore
-from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, WholeSequences
+from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, GroupMaker, WholeSequences
 
 SIZE = 10
 
 
-def start(data: Numbers, randomized: bool = False) -> tuple[WholeSequences, Inputs]:
+def start(data: Numbers, randomized: bool = False, loaded_bytes: float = 0.0) -> tuple[WholeSequences, Inputs]:
     timeline = BlockRandomizer(data.table, WHOLE_DATA) if randomized else NoRandomizer(data.table)
     store = ChunkStore(data, threads=0, callers=1)
-    return WholeSequences(SequencePacker(data.streams)), inputs_of(data, timeline, store, SIZE)
+    inputs = inputs_of(data, timeline, store, SIZE)
+    return WholeSequences(inputs, GroupMaker(inputs, SequencePacker(data.streams), loaded_bytes)), inputs
 
 
-def group_sizes(assembler: WholeSequences, inputs: Inputs) -> list[int]:
+def group_sizes(packer: WholeSequences) -> list[int]:
     """Minibatches of each group until the end of the epoch."""
     sizes = []
-    while (group := assembler.plan(inputs)).several:
+    while (group := packer._maker.plan()).several:
         sizes.append(len(list(group.planned())))
     return sizes
 
 
-def rest(assembler: WholeSequences, inputs: Inputs) -> list[tuple[Minibatch, dict[str, Any]]]:
+def rest(packer: WholeSequences) -> list[tuple[Minibatch, dict[str, Any]]]:
     """All minibatches of the epoch with the states after them."""
     found: list[tuple[Minibatch, dict[str, Any]]] = []
     while True:
-        for minibatch, state, held in assembler.assemble(inputs):
+        for minibatch, state, held in next(packer):
             assert held is None
             if minibatch is None:
                 return found
@@ -53,7 +55,7 @@ def told(minibatch: Minibatch) -> tuple[Any, ...]:
 
 
 def test_groups_grow_so_that_a_start_costs_little() -> None:
-    sizes = group_sizes(*start(Numbers(40, 200)))
+    sizes = group_sizes(start(Numbers(40, 200))[0])
     assert sizes[:5] == [1, 4, 16, 64, 256]
     assert max(sizes) == MAX_GROUP_MINIBATCHES and sum(sizes) == 40 * 200 // SIZE
     assert all(b <= GROUP_GROWTH_FACTOR * a for a, b in pairwise(sizes))
@@ -61,19 +63,19 @@ def test_groups_grow_so_that_a_start_costs_little() -> None:
 
 def test_large_minibatches_are_made_alone() -> None:
     wide = Numbers(2, 20, dim=1 + whole.MAX_GROUP_DENSE_BYTES // 4 // SIZE)
-    assert set(group_sizes(*start(wide))) == {1}
-    several, inputs = start(Numbers(2, 50))
-    heavy = WholeSequences(SequencePacker(inputs.streams), loaded_bytes=1 + whole.MAX_GROUP_LOADED_BYTES / SIZE)
-    assert len(group_sizes(several, inputs)) < 10
-    assert set(group_sizes(heavy, start(Numbers(2, 50))[1])) == {1}
+    assert set(group_sizes(start(wide)[0])) == {1}
+    light, _ = start(Numbers(2, 50))
+    heavy, _ = start(Numbers(2, 50), loaded_bytes=1 + whole.MAX_GROUP_LOADED_BYTES / SIZE)
+    assert len(group_sizes(light)) < 10
+    assert set(group_sizes(heavy)) == {1}
 
 
 @pytest.mark.parametrize("randomized", [False, True])
 def test_several_at_once_are_those_one_by_one(randomized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     data = Numbers(6, 40, longest=4)
-    together = [told(one) for one, _ in rest(*start(data, randomized))]
+    together = [told(one) for one, _ in rest(start(data, randomized)[0])]
     monkeypatch.setattr(whole, "MAX_GROUP_MINIBATCHES", 1)
-    assert [told(one) for one, _ in rest(*start(data, randomized))] == together
+    assert [told(one) for one, _ in rest(start(data, randomized)[0])] == together
     keys = [key for one in together for key in one[0]]
     assert sorted(keys) == list(range(240)) and (keys == list(range(240))) is not randomized
     assert [one[3] for one in together] == [(False, False)] * (len(together) - 1) + [(True, True)]
@@ -84,38 +86,47 @@ def test_several_at_once_are_those_one_by_one(randomized: bool, monkeypatch: pyt
 
 def test_the_state_beside_a_minibatch_is_the_position_after_it() -> None:
     data = Numbers(4, 30, longest=3)
-    made = rest(*start(data, randomized=True))
+    made = rest(start(data, randomized=True)[0])
     for at in (0, 3, len(made) - 2):
-        assembler, inputs = start(data, randomized=True)
+        packer, inputs = start(data, randomized=True)
         inputs.timeline.restore(made[at][1])
-        assert [told(one) for one, _ in rest(assembler, inputs)] == [told(one) for one, _ in made[at + 1 :]]
+        assert [told(one) for one, _ in rest(packer)] == [told(one) for one, _ in made[at + 1 :]]
 
 
 def test_a_fault_comes_at_its_minibatch_and_again_when_asked_again() -> None:
     data = Numbers(20, 10, broken=[137])
-    assembler, inputs = start(data)
+    packer, _ = start(data)
     found: list[list[int | str]] = []
     for _ in range(2):
         with pytest.raises(OSError, match="sequence 137 cannot be read"):
             while True:
-                found += [list(one.keys) for one, _, _ in assembler.assemble(inputs) if one is not None]
+                found += [list(one.keys) for one, _, _ in next(packer) if one is not None]
     assert found == [list(range(at, at + 10)) for at in range(0, 130, 10)]
 
 
 def test_clear_forgets_the_fault_and_begins_with_a_group_of_one() -> None:
     data = Numbers(20, 10)
-    assembler, inputs = start(data)
+    packer, inputs = start(data)
     for _ in range(3):
-        list(assembler.assemble(inputs))
-    assembler.clear()
+        list(next(packer))
+    packer.set_state(None)
     inputs.timeline.start_epoch(0, None, 1, 0)
-    assert group_sizes(assembler, inputs)[:3] == [1, 4, 15]
+    assert group_sizes(packer)[:3] == [1, 4, 15]
 
 
 def test_parts_of_a_group_are_cut_at_the_minibatches() -> None:
-    assembler, inputs = start(Numbers(5, 20, longest=2))
-    assembler.plan(inputs)
-    group = assembler.plan(inputs)
+    packer, _ = start(Numbers(5, 20, longest=2))
+    packer._maker.plan()
+    group = packer._maker.plan()
     singles = [planned for planned, _ in group.separate()]
     assert np.concatenate([one.sequences for one in singles]).tolist() == group.sequences.tolist()
     assert [len(one.sequences) for one in singles] == np.diff(group.cuts).tolist()
+
+
+def test_a_packer_that_nobody_needs_is_freed_at_once() -> None:
+    """With its data and their open files: no part of it is in a circle of references."""
+    packer, inputs = start(Numbers(5, 20))
+    next(packer)
+    gone = weakref.ref(inputs)
+    del packer, inputs
+    assert gone() is None

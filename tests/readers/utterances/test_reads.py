@@ -26,9 +26,9 @@ def slots_per_epoch(text: str) -> Any:
 def reader(kind: type[Any], slots: str = "2:3") -> UtteranceReader:
     data, per_epoch = Numbers(3, 8, longest=5), slots_per_epoch(slots)
     if kind is TruncatedPacker:
-        source = Source(data, InOrder(data.table), assembler=TruncatedPacker(data.streams, 0), slots=per_epoch)
+        source = Source(data, InOrder(data.table), make_packer=TruncatedPacker, slots=per_epoch)
         return UtteranceReader(source, per_epoch)
-    return UtteranceReader(Source(data, InOrder(data.table), assembler=kind(data.streams), slots=per_epoch))
+    return UtteranceReader(Source(data, InOrder(data.table), make_packer=kind, slots=per_epoch))
 
 
 @pytest.mark.parametrize("kind", [Reads, TruncatedReads, TruncatedPacker])

@@ -63,7 +63,7 @@ def test_frames_of_all_streams_go_together() -> None:
     assert [len(one) for one in planned] == [1, 0, 1, 0]
 
     def work(connection: Any) -> list[Minibatch]:
-        group = ProcessGroup(connection, own=[SimpleNamespace(platform="gpu")])  # letters go through the communicator
+        group = ProcessGroup(connection, local=[SimpleNamespace(platform="gpu")])  # letters go through the communicator
         own = [part(one[connection.rank]) for one in ids]
         return balance(own, planned, ["s", "x", "y"], connection.rank, group.send)
 
@@ -92,7 +92,7 @@ def test_stacks_of_levelled_frames(worth: bool, monkeypatch: pytest.MonkeyPatch)
     whole = dense_batcher(256)
 
     def work(connection: Any) -> list[Any]:
-        group = ProcessGroup(connection, devices=[None] * 2, own=[SimpleNamespace(platform="gpu")])
+        group = ProcessGroup(connection, devices=[None] * 2, local=[SimpleNamespace(platform="gpu")])
         own = SharedBatcher.like(replace(whole, buckets=Buckets()), group, levels=True)
         given = [case([1] * n, seed=n + connection.rank).minibatch for n in shares[connection.rank]]
         return list(own.stacks(iter(given), lambda number: False))

@@ -27,7 +27,7 @@ def in_step(shares: Sequence[Iterator[Minibatch]], run: Callable[..., Any] = lis
     made = threading.Lock()
 
     def work(connection: Any) -> Any:
-        group = ProcessGroup(connection, devices=[None] * len(shares), own=[None])
+        group = ProcessGroup(connection, devices=[None] * len(shares), local=[None])
         with made:
             own = SharedBatcher.like(batcher(minibatch_size=8, **more), group)
         return run(own.stacks(shares[connection.rank], due))
@@ -99,7 +99,7 @@ def test_shares_of_frames_after_epochs_with_whole_minibatches(before: int) -> No
     of_each_worker = (130, 126, 120, 128, 129), (126, 130, 131, 134, 127)
 
     def work(connection: Any) -> list[Any]:
-        group = ProcessGroup(connection, devices=[None] * 2, own=[None])
+        group = ProcessGroup(connection, devices=[None] * 2, local=[None])
         own = SharedBatcher.like(dense_batcher(256), group)
         own.buckets.know([Shape(1, before)] if before else [])
         given = [case([1] * n).minibatch for n in of_each_worker[connection.rank]]
@@ -135,7 +135,7 @@ def test_reading_on_while_a_stack_is_computed(
         raise ends
 
     def work(connection: Any) -> Any:
-        group = ProcessGroup(connection, devices=[None] * 2, own=[None])
+        group = ProcessGroup(connection, devices=[None] * 2, local=[None])
         own = SharedBatcher.like(batcher(minibatch_size=8), group)
         stacks = own.stacks(failing(connection.rank), lambda number: number % 2 == 0)
         found: list[Any] = []

@@ -184,7 +184,7 @@ def test_a_worker_that_ends(waits: bool) -> None:
     def work(connection: Any) -> None:
         sums = connect(connection)
         assert sums is not None
-        signals = sums._signals._others
+        signals = sums._signals._peers
         for one in signals.values():
             one.settimeout(60)
         if connection.rank == 1:

@@ -51,7 +51,7 @@ def test_workers_that_train_on_their_own_count_their_own_columns_or_samples() ->
 
     mask = np.zeros((2, 3, 4), bool)
     mask[0, :, 0] = mask[0, :2, 1] = mask[0, 0, 2] = True
-    group: Any = SimpleNamespace(own=[0, 1], on_all=lambda array, axis: array)
+    group: Any = SimpleNamespace(local=[0, 1], on_all=lambda array, axis: array)
     stack: Any = SimpleNamespace(batch=SimpleNamespace(mask=mask), layouts=[SimpleNamespace(T=3, S=3)], placed=None)
     for gaps, expected in ((True, [6, 3]), (False, [5, 1])):
         scalars = PerWorker(group).step_scalars(stack, EpochSettings(0.1, 0.9, Settings(), 1), np.float64, gaps=gaps)

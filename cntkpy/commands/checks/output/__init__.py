@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,10 +64,27 @@ def summary(findings: Sequence[Finding], configurations: int) -> str:
     return f"{total or 'no problems'} in {configurations} configuration{'s' * (configurations != 1)}"
 
 
+def statistics(results: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> str:
+    """Return the number of findings of each code, the most frequent first, and the last line of `text`.
+
+    Args:
+        results: The words of each configuration, and its findings.
+    """
+    findings = [finding for _, several in results for finding in several]
+    counts = Counter(finding.rule for finding in findings)
+    files = {rule: {finding.place[0] for finding in findings if finding.rule is rule} for rule in counts}
+    lines = [
+        f"{count:5}  {rule.code}  {rule.title} ({len(files[rule])} file{'s' * (len(files[rule]) != 1)})\n"
+        for rule, count in sorted(counts.items(), key=lambda item: (-item[1], item[0].code))
+    ]
+    return "".join(lines) + summary(findings, len(results)) + "\n"
+
+
 def as_data(finding: Finding) -> dict[str, Any]:
     """One finding for JSON."""
     span = finding.diagnostic.span
-    return {
+    runs = {"runs": list(finding.runs)} if finding.runs else {}
+    return runs | {
         "code": finding.rule.code,
         "kind": finding.diagnostic.kind,
         "severity": finding.severity,
@@ -85,7 +103,7 @@ def _annotation(finding: Finding) -> str:
     """Return a workflow command of GitHub Actions, shown at the line of a pull request."""
     span = finding.diagnostic.span
     level = {"hint": "notice"}.get(finding.severity, finding.severity)
-    message, place = f"{finding.diagnostic.message} - {finding.fix}", ""
+    message, place = f"{finding.diagnostic.message} - {finding.fix}{finding.in_brackets}", ""
     if span is not None and span.source.name.startswith("<"):
         message = f"{span}: {message}"  # GitHub knows no file for the command line
     elif span is not None:

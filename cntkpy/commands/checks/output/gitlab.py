@@ -34,7 +34,9 @@ def gitlab(results: Iterable[tuple[Sequence[str], Sequence[Finding]]]) -> str:
 def _issue(finding: Finding, file: str, fingerprints: Fingerprints) -> dict[str, Any]:
     span = span_of(finding)
     return {
-        "description": sentence(f"{printable(finding.diagnostic.message)} - {printable(finding.fix)}"),
+        "description": sentence(
+            f"{printable(finding.diagnostic.message)} - {printable(finding.fix)}{finding.in_brackets}"
+        ),
         "check_name": finding.rule.code,
         "fingerprint": fingerprints.of(finding, file),
         "severity": _SEVERITIES[finding.severity],

@@ -69,11 +69,13 @@ def _driver() -> dict[str, Any]:
 def _result(finding: Finding, file: str, fingerprints: Fingerprints) -> dict[str, Any]:
     span = span_of(finding)
     region = _region(span) if span else {"startLine": 1}
-    return {
+    text = f"{printable(finding.diagnostic.message)} - {printable(finding.fix)}{finding.in_brackets}"
+    properties = {"properties": {"runs": list(finding.runs)}} if finding.runs else {}
+    return properties | {
         "ruleId": finding.rule.code,
         "ruleIndex": _INDEX[finding.rule.code],
         "level": _LEVELS[finding.severity],
-        "message": {"text": sentence(f"{printable(finding.diagnostic.message)} - {printable(finding.fix)}")},
+        "message": {"text": sentence(text)},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri_of(file)}, "region": region}}],
         "partialFingerprints": {"primaryLocationLineHash": fingerprints.of(finding, file)},
     }

@@ -52,8 +52,8 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
     evaluator = evaluator_with(SeedCounter(), load)
     evaluator.prints = False
     precision = known_precision(precision)
-    found = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
-    return graph_of(found, evaluator, precision, values=False)
+    network = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
+    return graph_of(network, evaluator, precision, values=False)
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:

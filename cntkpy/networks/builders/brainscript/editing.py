@@ -12,6 +12,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.networks.builders.brainscript.graph import graph_of
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import flattened, of_type, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.values import (
     Function,
     Origin,
@@ -29,13 +30,13 @@ log = logging.getLogger("cntkpy.networks")
 
 LEARNABLE, CONSTANT, SHARED = "learnable", "constant", "shared"
 COPIES = (LEARNABLE, CONSTANT, SHARED)
-"""What a clone may have in the place of the parameters."""
+"""Values that a clone may have in the place of the parameters."""
 
 RESULTS = ("criterion", "evaluation", "output")
 """Groups of what a network computes; the others are of its inputs."""
 
 Nodes = dict[NodeValue, NodeValue]
-"""What is in the place of nodes."""
+"""Nodes in the place of others."""
 
 
 # --------------------------------------------------------------------------------------------------------------- edits
@@ -43,9 +44,9 @@ Nodes = dict[NodeValue, NodeValue]
 
 def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """A network in which nodes are replaced by others; the given one stays as it is."""
-    model = yield evaluator.parameter(record, "inputModel", origin)
+    model = yield parameter(evaluator, record, "inputModel", origin)
     if not isinstance(model, NetworkValue):
-        place, scope = evaluator.place_of(record, "inputModel", origin)
+        place, scope = place_of(evaluator, record, "inputModel", origin)
         hint = 'give a network: BS.Network.Load ("in.dnn"), or the result of another BS.Network.Edit'
         raise evaluator.error("NoNetwork", f"a network can be edited, not {kind_of(model)}", place, scope, hint)
     functions = yield _all_of(Function, "functions of a node", evaluator, record, "editFunctions", origin)
@@ -58,7 +59,7 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
                 edits[node] = result
                 break
     if functions and not edits:
-        place, scope = evaluator.place_of(record, "editFunctions", origin)
+        place, scope = place_of(evaluator, record, "editFunctions", origin)
         hint = f"names count with their letter case; the nodes are {_listed(model)}"
         message = "the edit functions replace no node of the network"
         evaluator.warn("UnknownNode", message, evaluator.user_place(place, scope), hint)
@@ -70,7 +71,7 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     known = _shapes(network, evaluator)
     for node in set(network.nodes.values()) - set(model.nodes.values()):
         node.known = known
-    trace_level = yield evaluator.parameter(record, "traceLevel", origin, 0.0)
+    trace_level = yield parameter(evaluator, record, "traceLevel", origin, 0.0)
     if trace_level and evaluator.prints:
         log.info(
             "Edit: %d of %d nodes replaced, %d more copied with new inputs, %d roots, %d nodes in the result.",
@@ -101,8 +102,8 @@ def _shapes(network: NetworkValue, evaluator: Evaluator) -> Callable[[], dict[No
 
 
 def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: Record, origin: Origin) -> Step:
-    """What an edit function makes of a node."""
-    place, scope = evaluator.place_of(record, "editFunctions", origin)
+    """Return the node that an edit function makes of a node."""
+    place, scope = place_of(evaluator, record, "editFunctions", origin)
     result = yield evaluator.apply(function, (node,), {}, place, scope, (None, "." + node.name))
     if not isinstance(result, NodeValue):
         message = f"an edit function must give a node, but gives {kind_of(result)} for '{node.name}'"
@@ -118,15 +119,15 @@ def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: R
     return result
 
 
-def _all_of(kind: type[Any], what: str, evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
+def _all_of(kind: type[Any], subject: str, evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
     """The elements of a parameter, nested or not, all of one kind."""
-    value = yield evaluator.parameter(record, name, origin)
-    place, scope = evaluator.place_of(record, name, origin)
-    found = yield evaluator.flattened(value, place, scope, what)
-    for one in found:
-        if not isinstance(one, kind):
-            raise evaluator.error("NoNode", f"{name} takes {what}, not {kind_of(one)}", place, scope)
-    return found
+    value = yield parameter(evaluator, record, name, origin)
+    place, scope = place_of(evaluator, record, name, origin)
+    members = yield flattened(evaluator, value, place, scope, subject)
+    for member in members:
+        if not isinstance(member, kind):
+            raise evaluator.error("NoNode", f"{name} takes {subject}, not {kind_of(member)}", place, scope)
+    return members
 
 
 def _roots(model: NetworkValue, users: dict[NodeValue, list[NodeValue]]) -> list[NodeValue]:
@@ -145,7 +146,7 @@ def _follower(replaced: Nodes, evaluator: Evaluator, origin: Origin) -> Callable
         passed: list[NodeValue] = []
         while node in replaced:
             if node in passed:
-                names = " -> ".join(f"'{one.full_name}'" for one in [*passed, node])
+                names = " -> ".join(f"'{step.full_name}'" for step in [*passed, node])
                 message = f"the edits replace nodes in a circle: {names}"
                 raise evaluator.error("CircularReference", message, origin.place, origin.scope)
             passed.append(node)
@@ -162,9 +163,9 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     """A function of nodes: what the output nodes would be if the input nodes were its arguments."""
     sources = yield _all_of(NodeValue, "nodes", evaluator, record, "inputNodes", origin)
     outputs, single = yield _outputs(evaluator, record, origin)
-    how = yield evaluator.of_type(str, record, "parameters", origin)
+    how = yield of_type(evaluator, str, record, "parameters", origin)
     if how not in COPIES:
-        place, scope = evaluator.place_of(record, "parameters", origin)
+        place, scope = place_of(evaluator, record, "parameters", origin)
         message = f"parameters= must be 'learnable', 'constant' or 'shared', not '{how}'"
         hint = suggestion(how, COPIES) or "'constant' copies parameters that training leaves alone"
         raise evaluator.error("BadValue", message, place, scope, hint)
@@ -172,10 +173,10 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     nodes = _below(outputs.values())
     for source in sources:
         if source not in nodes:
-            place, scope = evaluator.place_of(record, "inputNodes", origin)
-            names = ", ".join(f"'{one.full_name}'" for one in outputs.values())
+            place, scope = place_of(evaluator, record, "inputNodes", origin)
+            names = ", ".join(f"'{output.full_name}'" for output in outputs.values())
             message = f"the input node '{source.full_name}' is not needed for {names}"
-            inputs = sorted(one.full_name for one in nodes if one.operation.shape == "input")
+            inputs = sorted(node.full_name for node in nodes if node.operation.shape == "input")
             hint = f"needed are the inputs {', '.join(inputs[:6])}" if inputs else None
             raise evaluator.error("NoNode", message, place, scope, hint)
     changing = {node for node in nodes if how != SHARED and _has_state(node)}
@@ -183,7 +184,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     names = tuple(f"input_{index}" for index in range(len(sources)))
 
     def body(evaluator: Evaluator, arguments: dict[str, Any], path: Path | None, inside: Scope) -> Step:
-        given: Nodes = {}
+        replaced: Nodes = {}
         for name, source in zip(names, sources, strict=True):
             argument = yield evaluator.forced(arguments[name], origin.place)
             if not isinstance(argument, NodeValue):
@@ -191,8 +192,8 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
                 message = f"'{name}' of a cloned function must be a node, not {kind_of(argument)}"
                 hint = "a number as a node is Constant (1)"
                 raise evaluator.error("NoNode", message, place, inside.caller, hint)
-            given[source] = argument
-        made = _clone(cloned, given, how, Origin(path, inside.call or origin.place, inside))
+            replaced[source] = argument
+        made = _clone(cloned, replaced, how, Origin(path, inside.call or origin.place, inside))
         if evaluator.prints:
             log.debug("CloneFunction: %d nodes cloned for '%s'.", len(cloned), joined(path))
         results = {name: made.get(node, node) for name, node in outputs.items()}
@@ -203,38 +204,38 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
 
 def _outputs(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The output nodes by the names of their members, and whether it is just one, under the name ''."""
-    value = yield evaluator.parameter(record, "outputNodes", origin)
-    place, scope = evaluator.place_of(record, "outputNodes", origin)
+    value = yield parameter(evaluator, record, "outputNodes", origin)
+    place, scope = place_of(evaluator, record, "outputNodes", origin)
     if isinstance(value, NodeValue):
         return {"": value}, True
     if type(value) is not Record or not value.names:
-        what = "an empty record" if type(value) is Record else kind_of(value)
+        description = "an empty record" if type(value) is Record else kind_of(value)
         hint = "write a node, or { name = node ; ... }"
         raise evaluator.error(
-            "NoNode", f"outputNodes takes a node or a record of nodes, not {what}", place, scope, hint
+            "NoNode", f"outputNodes takes a node or a record of nodes, not {description}", place, scope, hint
         )
     result: dict[str, NodeValue] = {}
     for name, member in value.names.items():
         node = yield evaluator.forced(member, place)
         if not isinstance(node, NodeValue):
             message = f"the member '{name}' of outputNodes must be a node, not {kind_of(node)}"
-            raise evaluator.error("NoNode", message, *evaluator.place_of(value, name, origin))
+            raise evaluator.error("NoNode", message, *place_of(evaluator, value, name, origin))
         result[name] = node
     return result, False
 
 
-def _clone(cloned: Iterable[NodeValue], given: Nodes, how: str, origin: Origin) -> Nodes:
+def _clone(cloned: Iterable[NodeValue], replaced: Nodes, how: str, origin: Origin) -> Nodes:
     """Copies of nodes under the path of a call, linked among each other and with what is given."""
     made: Nodes = {}
     for node in cloned:
-        one = made[node] = _copy(node)
-        one.origin = Origin((origin.path, "." + node.full_name), origin.place, origin.scope)
-        one.name = ""
+        copy = made[node] = _copy(node)
+        copy.origin = Origin((origin.path, "." + node.full_name), origin.place, origin.scope)
+        copy.name = ""
         if how == CONSTANT:
-            one.learning_rate_multiplier = 0.0
-            if "blendTimeConstant" in one.options:
-                one.options.update(normalizationTimeConstant=math.inf, blendTimeConstant=math.inf)
-    made.update(given)
+            copy.learning_rate_multiplier = 0.0
+            if "blendTimeConstant" in copy.options:
+                copy.options.update(normalizationTimeConstant=math.inf, blendTimeConstant=math.inf)
+    made.update(replaced)
     for node in cloned:
         inputs = made[node].inputs
         assert isinstance(inputs, tuple)
@@ -243,7 +244,7 @@ def _clone(cloned: Iterable[NodeValue], given: Nodes, how: str, origin: Origin) 
 
 
 def _has_state(node: NodeValue) -> bool:
-    """Whether training changes something of the node itself."""
+    """Return whether training changes something of the node itself."""
     return node.operation.shape == "parameter" or node.operation.name == "BatchNormalization"
 
 
@@ -274,13 +275,13 @@ def _inputs(node: NodeValue) -> tuple[NodeValue, ...]:
 
 def _below(roots: Iterable[NodeValue]) -> dict[NodeValue, None]:
     """Nodes and all that they depend on, each once."""
-    waiting, found = list(roots), dict[NodeValue, None]()
+    waiting, reached = list(roots), dict[NodeValue, None]()
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found[node] = None
+        if node not in reached:
+            reached[node] = None
             waiting.extend(_inputs(node))
-    return found
+    return reached
 
 
 def _users(nodes: Iterable[NodeValue]) -> dict[NodeValue, list[NodeValue]]:
@@ -294,13 +295,13 @@ def _users(nodes: Iterable[NodeValue]) -> dict[NodeValue, list[NodeValue]]:
 
 def _dependent(nodes: Iterable[NodeValue], users: dict[NodeValue, list[NodeValue]]) -> list[NodeValue]:
     """Nodes and all that depend on them, each once."""
-    waiting, found = list(nodes), dict[NodeValue, None]()
+    waiting, reached = list(nodes), dict[NodeValue, None]()
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found[node] = None
+        if node not in reached:
+            reached[node] = None
             waiting.extend(users.get(node, ()))
-    return list(found)
+    return list(reached)
 
 
 CLASSES = {"ComputationNetworkWithEdits": Class(_edit), "CloneFunctionConfigLambda": Class(_clone_function)}

@@ -1,4 +1,4 @@
-"""What configurations call BrainScriptNetworkBuilder."""
+"""Entry of BrainScriptNetworkBuilder."""
 
 from __future__ import annotations
 

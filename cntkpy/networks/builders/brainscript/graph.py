@@ -23,7 +23,7 @@ from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.graph.node import Node, NodeKind
 
 MAX_CALLS = 50
-"""How many calls are followed back."""
+"""Number of calls that are followed back."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Built:
     library: list[Text]
 
     def trail(self, node: Node) -> list[Place]:
-        """Where a node was made in the user's text, then the calls that led there, the last one first."""
+        """Return the place in the user's text where a node was made, then the calls that led there, innermost first."""
         origin = self.values[node].origin
         places = [origin.place, *islice(origin.scope.calls(), MAX_CALLS)]
         return list(dict.fromkeys(place for place in places if place.text not in self.library))
@@ -53,59 +53,55 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: 
     """The graph of a network value, validated; `values`: whether parameters get values."""
     network = Network(precision, values)
     made: dict[NodeValue, Node] = {}
-    for one in value.nodes.values():
+    for node_value in value.nodes.values():
         try:
-            made[one] = _add(network, one, evaluator)
+            made[node_value] = _add(network, node_value, evaluator)
         except UserError as problem:
-            raise located(problem, one, evaluator) from None
-    for one, node in made.items():
-        assert isinstance(one.inputs, tuple)
-        node.inputs = [made[source] for source in one.inputs]
+            raise located(problem, node_value, evaluator) from None
+    for node_value, node in made.items():
+        assert isinstance(node_value.inputs, tuple)
+        node.inputs = [made[source] for source in node_value.inputs]
         if node.options.get("dynamicAxis"):
-            node.options["dynamicAxis"] = _axis_name(one, made, evaluator)
+            node.options["dynamicAxis"] = _axis_name(node_value, made, evaluator)
     for group, members in value.groups.items():
-        for one in members:
-            network.add_to_group(group, made[one])
-    origins = {node: one for one, node in made.items()}
+        for node_value in members:
+            network.add_to_group(group, made[node_value])
+    origins = {node: value for value, node in made.items()}
     try:
         validated = network.validate()
     except UserError as problem:
-        origin = next((one for node, one in origins.items() if node.span is problem.span), None)
+        origin = next((origin for node, origin in origins.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None
     return Built(validated, origins, evaluator.warnings, evaluator.library)
 
 
 def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
     """The name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
-    given = value.options["dynamicAxis"]
-    if isinstance(given, str) and value.stored is not None:
-        return given
-    if isinstance(given, str):
+    axis = value.options["dynamicAxis"]
+    if isinstance(axis, str) and value.stored is not None:
+        return axis
+    if isinstance(axis, str):
         axes = {node.name.lower(): node for node in made.values() if node.kind.time.makes_axis}
-        if given in (DEFAULT, ONE) or given.lower() in axes:
-            return given
-        hint = (
-            suggestion(given, [node.name for node in axes.values()]) or "define it in the network: t = DynamicAxis ()"
-        )
-        message = f"'{value.name}': the network has no DynamicAxis '{given}'"
-    elif given in made and made[given].kind.time.makes_axis:
-        return made[given].name
+        if axis in (DEFAULT, ONE) or axis.lower() in axes:
+            return axis
+        hint = suggestion(axis, [node.name for node in axes.values()]) or "define it in the network: t = DynamicAxis ()"
+        message = f"'{value.name}': the network has no DynamicAxis '{axis}'"
+    elif axis in made and made[axis].kind.time.makes_axis:
+        return made[axis].name
     else:
-        what = (
-            "is not a member of the network"
-            if given not in made
-            else f"is not a DynamicAxis but {made[given].operation}"
+        reason = (
+            "is not a member of the network" if axis not in made else f"is not a DynamicAxis but {made[axis].operation}"
         )
-        message = f"'{value.name}': its dynamicAxis, '{given.full_name}', {what}"
+        message = f"'{value.name}': its dynamicAxis, '{axis.full_name}', {reason}"
         hint = "define it in the network, t = DynamicAxis (), and name it: dynamicAxis=t"
     raise evaluator.error("NoAxis", message, value.origin.place, value.origin.scope, hint)
 
 
 def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:
     """An error of the node library, at the place of the node with the calls that made it."""
-    found = problem.diagnostic
+    diagnostic = problem.diagnostic
     place, scope = value.origin.place, value.origin.scope
-    return evaluator.error(found.kind, found.message, place, scope, found.hint, found.notes)
+    return evaluator.error(diagnostic.kind, diagnostic.message, place, scope, diagnostic.hint, diagnostic.notes)
 
 
 def _add(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
@@ -161,11 +157,17 @@ def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -
 def _check_choices(value: NodeValue, kind: NodeKind, name: str, options: Mapping[str, Any], span: Span | None) -> None:
     """Refuse a word that an option does not know."""
     words = {attribute.option: attribute.name for attribute in value.operation.attributes}
-    for one in (*kind.options, *(argument for signature in kind.signatures for argument in signature)):
-        given = options.get(one.name)
-        if one.choices and isinstance(given, str) and given.lower() not in (word.lower() for word in one.choices):
-            message = f"{value.operation.name} '{name}': {words.get(one.name, one.name)} cannot be '{given}'"
-            hint = suggestion(given, one.choices) or f"possible: {', '.join(word for word in one.choices if word)}"
+    for option in (*kind.options, *(argument for signature in kind.signatures for argument in signature)):
+        setting = options.get(option.name)
+        if (
+            option.choices
+            and isinstance(setting, str)
+            and setting.lower() not in (word.lower() for word in option.choices)
+        ):
+            message = f"{value.operation.name} '{name}': {words.get(option.name, option.name)} cannot be '{setting}'"
+            hint = (
+                suggestion(setting, option.choices) or f"possible: {', '.join(word for word in option.choices if word)}"
+            )
             raise UserError("BadChoice", message, span, hint)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cntkpy.cntk_config.base.diagnostics import UserError, nearest
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import of_type, place_of
 from cntkpy.networks.builders.brainscript.language.values import Origin, Record
 from cntkpy.networks.builders.brainscript.network import NetworkValue
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -32,30 +33,30 @@ class ModelLoader:
         self.load = load
 
     def classes(self) -> dict[str, Class]:
-        """What `new` makes with it."""
+        """Return the classes that `new` makes with it."""
         return {"ComputationNetworkFromFile": Class(self.make)}
 
     def make(self, evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         """The network of the file that a record names."""
-        path = yield evaluator.of_type(str, record, "pathName", origin)
-        precision = yield evaluator.of_type(str, record, "precision", origin)
-        trace_level = yield evaluator.of_type(float, record, "traceLevel", origin, 0.0)
+        path = yield of_type(evaluator, str, record, "pathName", origin)
+        precision = yield of_type(evaluator, str, record, "precision", origin)
+        trace_level = yield of_type(evaluator, float, record, "traceLevel", origin, 0.0)
         if trace_level > 0 and evaluator.prints:
             log.info("Load: Loading model file: %s", path)
         try:
             network = self.load(path, precision)
         except UserError as problem:
-            found = problem.diagnostic
-            place, scope = evaluator.place_of(record, "pathName", origin)
-            hint = _near(Path(path)) if found.kind == "NoModel" else found.hint
-            raise evaluator.error(found.kind, found.message, place, scope, hint, found.notes) from None
+            diagnostic = problem.diagnostic
+            place, scope = place_of(evaluator, record, "pathName", origin)
+            hint = _near(Path(path)) if diagnostic.kind == "NoModel" else diagnostic.hint
+            raise evaluator.error(diagnostic.kind, diagnostic.message, place, scope, hint, diagnostic.notes) from None
         return network_value(network, origin)
 
 
 def _near(path: Path) -> str:
-    """What to do about a model that is not there."""
+    """Return the hint for a model that is not there."""
     try:
-        meant = nearest(path.name, [one.name for one in path.parent.iterdir()])
+        meant = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         return f"there is no folder '{path.parent}'; the current directory is {Path.cwd()}"
     return f"did you mean '{path.with_name(meant)}'?" if meant else f"the current directory is {Path.cwd()}"
@@ -93,5 +94,5 @@ def stored_value(node: Node, origin: Origin) -> NodeValue:
 @cache
 def operation_of(kind: str, printed: str | None) -> Operation:
     """The operation whose nodes are of a kind, by the name of the kind and what CNTK calls it."""
-    found = [one for one in OPERATIONS.values() if one.kind_name == kind]
-    return found[0] if found else Operation(printed or kind, kind)
+    operations = [operation for operation in OPERATIONS.values() if operation.kind_name == kind]
+    return operations[0] if operations else Operation(printed or kind, kind)

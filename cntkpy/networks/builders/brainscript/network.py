@@ -8,6 +8,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import flattened, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.values import Object, Origin, Record, kind_of
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.brainscript.nodes import attach_inputs
@@ -22,10 +23,10 @@ SPECIAL = {
 """Members that fill groups, in the order in which they are read."""
 
 Current = Callable[[NodeValue], NodeValue]
-"""What is in the place of a node."""
+"""Value in the place of a node."""
 
 AS_MEMBER = str.maketrans(".[]", "___")
-"""How names of nodes are written after a point."""
+"""Characters of names of nodes as they are written after a point."""
 
 TAGS = {**{group: group for group in SPECIAL.values()}, "criteria": "criterion", "eval": "evaluation"}
 
@@ -46,8 +47,8 @@ class NetworkValue(Object):
 
     def member(self, name: str) -> Any:
         """A node by its name, ignoring case; dots and square brackets of the name are written `_`."""
-        if found := self.nodes.get(name.lower()):
-            return found
+        if known := self.nodes.get(name.lower()):
+            return known
         return next((node for key, node in self.nodes.items() if key.translate(AS_MEMBER) == name.lower()), None)
 
     def members(self) -> list[str]:
@@ -57,13 +58,13 @@ class NetworkValue(Object):
     def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
         """Add a node under a name of its own, and to the groups of its tags."""
         name = node.full_name
-        if (other := self.nodes.get(name.lower())) is not None:
+        if (namesake := self.nodes.get(name.lower())) is not None:
             if node.scalar or any(sign in name for sign in ".[]") or _gives_way(node):
                 name = self._free(name)
-            elif _gives_way(other):
-                self._rename(other)
+            elif _gives_way(namesake):
+                self._rename(namesake)
             else:
-                raise self._clash(evaluator, node, name, other)
+                raise self._clash(evaluator, node, name, namesake)
         node.name = name
         self.nodes[name.lower()] = node
         for tag in node.tags:
@@ -84,19 +85,19 @@ class NetworkValue(Object):
     def _rename(self, node: NodeValue) -> None:
         """Let a node give way to another one of its name."""
         node.name = self._free(node.name)
-        self.nodes = {one.name.lower(): one for one in self.nodes.values()}
+        self.nodes = {node.name.lower(): node for node in self.nodes.values()}
 
-    def _clash(self, evaluator: Evaluator, node: NodeValue, name: str, other: NodeValue) -> ConfigError:
+    def _clash(self, evaluator: Evaluator, node: NodeValue, name: str, namesake: NodeValue) -> ConfigError:
         """The error of two nodes of one name."""
-        message = f"duplicated name: two nodes are called '{name}' and '{other.name}'; letter case does not count"
-        hint, notes = "rename one of the two members", [f"the other one is made at {other.origin.place}"]
-        if node.stored is not None or other.stored is not None:
+        message = f"duplicated name: two nodes are called '{name}' and '{namesake.name}'; letter case does not count"
+        hint, notes = "rename one of the two members", [f"the other one is made at {namesake.origin.place}"]
+        if node.stored is not None or namesake.stored is not None:
             hint = f"the input of a loaded network keeps its name; to use it, write {name} = net.{name}"
         return evaluator.error("DuplicateName", message, node.origin.place, node.origin.scope, hint, notes)
 
 
 def _gives_way(node: NodeValue) -> bool:
-    """Whether a node takes another name where a new node has its own: that of a loaded network, but for its inputs."""
+    """Return whether a node of a loaded network, but no input, takes another name where a new node has its own."""
     return node.stored is not None and node.name == node.stored.name and node.operation.shape != "input"
 
 
@@ -118,7 +119,7 @@ def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current |
         network.enter(evaluator, node)
         inputs = yield attach_inputs(node)
         if current is not None:
-            node.inputs = inputs = tuple(current(one) for one in inputs)
+            node.inputs = inputs = tuple(current(operand) for operand in inputs)
         waiting.extend(inputs)
         axis = node.options.get("dynamicAxis")
         if node.stored is not None and isinstance(axis, NodeValue):
@@ -133,9 +134,9 @@ def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     for name, group in SPECIAL.items():
         if name not in record.names:
             continue
-        value = yield evaluator.parameter(record, name, origin)
-        place, scope = evaluator.place_of(record, name, origin)
-        for node in (yield evaluator.flattened(value, place, scope, "nodes")):
+        value = yield parameter(evaluator, record, name, origin)
+        place, scope = place_of(evaluator, record, name, origin)
+        for node in (yield flattened(evaluator, value, place, scope, "nodes")):
             if not isinstance(node, NodeValue):
                 message = f"{name} takes nodes, not {kind_of(node)}"
                 raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
@@ -143,7 +144,7 @@ def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
                 node.tags = (group, *node.tags)
             roots.append(node)
     for name in sorted(record.names):
-        value = yield evaluator.parameter(record, name, origin)
+        value = yield parameter(evaluator, record, name, origin)
         if isinstance(value, NodeValue):
             if name not in SPECIAL:
                 value.name = name

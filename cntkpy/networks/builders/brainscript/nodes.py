@@ -1,4 +1,4 @@
-"""What `new ComputationNode` and its relatives make of a record.
+"""Nodes that `new ComputationNode` and its relatives make of a record.
 
 `network` gives the nodes their names and puts them in order; `build` makes the graph of them.
 """
@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import flattened, integer, of_type, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.values import (
     PENDING,
     Array,
@@ -20,19 +21,9 @@ from cntkpy.networks.builders.brainscript.language.values import (
     number_text,
 )
 from cntkpy.networks.builders.brainscript.node_values import Later, NodeValue, Shape, Start, constant_node
-from cntkpy.networks.builders.brainscript.operations import (
-    BOOLEAN,
-    BOOLEANS,
-    INTEGER,
-    INTEGERS,
-    OPERATIONS,
-    REAL,
-    REQUIRED,
-    SECTION,
-    TEXT,
-    Attribute,
-)
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Attribute
 from cntkpy.networks.graph.initialize import KINDS, RANDOM_KINDS
+from cntkpy.networks.graph.node import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, REAL, REQUIRED, SECTION, TEXT
 
 MAX_RANK = 12
 
@@ -63,7 +54,7 @@ class NodeMaker:
         self.seeds = seeds
 
     def classes(self) -> dict[str, Class]:
-        """What `new` makes with it."""
+        """Return the classes that `new` makes with it."""
         return {
             "ComputationNode": Class(self.make, own_names=True),
             "TensorShape": Class(_tensor_shape),
@@ -75,10 +66,10 @@ class NodeMaker:
 
     def make(self, evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         """The node that a record describes."""
-        name = yield evaluator.of_type(str, record, "operation", origin)
+        name = yield of_type(evaluator, str, record, "operation", origin)
         operation = OPERATIONS.get(name)
         if operation is None:
-            place, scope = evaluator.place_of(record, "operation", origin)
+            place, scope = place_of(evaluator, record, "operation", origin)
             raise evaluator.error(
                 "UnknownOperation", f"unknown operation '{name}'", place, scope, suggestion(name, OPERATIONS)
             )
@@ -98,14 +89,14 @@ class NodeMaker:
 
     def _start(self, evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
         origin = node.origin
-        kind = yield evaluator.of_type(str, record, "init", origin, "")
-        path = yield evaluator.of_type(str, record, "initFromFilePath", origin, "")
+        kind = yield of_type(evaluator, str, record, "init", origin, "")
+        path = yield of_type(evaluator, str, record, "initFromFilePath", origin, "")
         start = Start(kind)
         if not kind and path:
             start.kind = "fromFile"
         elif not kind:
-            value = yield evaluator.parameter(record, "initValue", origin, "")
-            place, scope = evaluator.place_of(record, "initValue", origin)
+            value = yield parameter(evaluator, record, "initValue", origin, "")
+            place, scope = place_of(evaluator, record, "initValue", origin)
             if type(value) is Array:
                 raise evaluator.error(
                     "BadValue", "initValue cannot be an array", place, scope, "give init='fromLiteral'"
@@ -117,29 +108,29 @@ class NodeMaker:
             else:
                 raise evaluator.error("BadValue", f"initValue must be a number, not {kind_of(value)}", place, scope)
         elif kind not in KINDS:
-            place, scope = evaluator.place_of(record, "init", origin)
+            place, scope = place_of(evaluator, record, "init", origin)
             hint = suggestion(kind, KINDS) or "possible: " + ", ".join(KINDS)
             raise evaluator.error("BadValue", f"'{kind}' is not a kind of start value", place, scope, hint)
-        elif kind == "fixedValue" and (yield evaluator.parameter(record, "value", origin, "")) != "":
-            start.value = yield evaluator.of_type(float, record, "value", origin)
+        elif kind == "fixedValue" and (yield parameter(evaluator, record, "value", origin, "")) != "":
+            start.value = yield of_type(evaluator, float, record, "value", origin)
         start.path = path
         if start.kind == "fromFile" and not path:
-            place, scope = evaluator.place_of(record, "init", origin)
+            place, scope = place_of(evaluator, record, "init", origin)
             raise evaluator.error("BadValue", "init='fromFile' needs initFromFilePath", place, scope)
-        start.literal = yield evaluator.of_type(str, record, "initFromLiteral", origin, "")
+        start.literal = yield of_type(evaluator, str, record, "initFromLiteral", origin, "")
         if start.kind == "fromLiteral" and not start.literal.strip():
-            place, scope = evaluator.place_of(record, "init", origin)
+            place, scope = place_of(evaluator, record, "init", origin)
             raise evaluator.error("BadValue", "init='fromLiteral' needs initFromLiteral", place, scope)
-        start.scale = yield evaluator.of_type(float, record, "initValueScale", origin, 1.0)
-        start.filter_rank = yield evaluator.integer(record, "initFilterRank", origin, 0.0)
-        start.output_rank = yield evaluator.integer(record, "initOutputRank", origin, 1.0)
-        multiplier = yield evaluator.of_type(float, record, "learningRateMultiplier", origin, 1.0)
+        start.scale = yield of_type(evaluator, float, record, "initValueScale", origin, 1.0)
+        start.filter_rank = yield integer(evaluator, record, "initFilterRank", origin, 0.0)
+        start.output_rank = yield integer(evaluator, record, "initOutputRank", origin, 1.0)
+        multiplier = yield of_type(evaluator, float, record, "learningRateMultiplier", origin, 1.0)
         if not multiplier >= 0:
-            place, scope = evaluator.place_of(record, "learningRateMultiplier", origin)
+            place, scope = place_of(evaluator, record, "learningRateMultiplier", origin)
             raise evaluator.error("BadValue", "learningRateMultiplier must not be negative", place, scope)
-        given = yield evaluator.integer(record, "randomSeed", origin, -1.0)
+        seed = yield integer(evaluator, record, "randomSeed", origin, -1.0)
         if start.kind in RANDOM_KINDS:
-            start.seed = self.seeds.given(given) if given >= 0 else self.seeds.next()
+            start.seed = self.seeds.given(seed) if seed >= 0 else self.seeds.next()
         node.start, node.learning_rate_multiplier = start, multiplier
         _warn_of_idle(evaluator, record, node, kind)
 
@@ -151,10 +142,10 @@ IDLE = {"value": "fixedValue", "initFromFilePath": "fromFile", "initFromLiteral"
 def _warn_of_idle(evaluator: Evaluator, record: Record, node: NodeValue, kind: str) -> None:
     """Warn of a start value that a parameter is given and does not have; `kind` is what it is given as `init`."""
     assert node.start is not None
-    found = [name for name, reader in IDLE.items() if reader != node.start.kind]
-    for name in [*found, *(["initValue"] if kind else [])]:
-        given = record.find(name)
-        if given in (None, "") or (kind and given == 0):  # value=0 beside init says nothing: it is CNTK's default
+    idle = [name for name, reader in IDLE.items() if reader != node.start.kind]
+    for name in [*idle, *(["initValue"] if kind else [])]:
+        member = record.find(name)
+        if member in (None, "") or (kind and member == 0):  # value=0 beside init says nothing: it is CNTK's default
             continue
         place = evaluator.user_place(node.origin.place, node.origin.scope)
         how = f"init='{node.start.kind}'"
@@ -164,18 +155,18 @@ def _warn_of_idle(evaluator: Evaluator, record: Record, node: NodeValue, kind: s
 
 
 def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
-    tag = yield evaluator.of_type(str, record, "tag", node.origin)
+    tag = yield of_type(evaluator, str, record, "tag", node.origin)
     node.tags = (tag,) if tag else ()
     return node
 
 
 def inputs_of(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
     """The inputs of a node, with numbers as constants."""
-    given = yield evaluator.parameter(record, "inputs", node.origin)
-    place, scope = evaluator.place_of(record, "inputs", node.origin)
-    if isinstance(given, NodeValue):
-        return (given,)
-    values = yield evaluator.flattened(given, place, scope, "inputs")
+    operands = yield parameter(evaluator, record, "inputs", node.origin)
+    place, scope = place_of(evaluator, record, "inputs", node.origin)
+    if isinstance(operands, NodeValue):
+        return (operands,)
+    values = yield flattened(evaluator, operands, place, scope, "inputs")
     result: list[NodeValue] = []
     for index, value in enumerate(values):
         if isinstance(value, NodeValue):
@@ -206,64 +197,70 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
         return () if attribute.type == INTEGERS and not isinstance(default, tuple) else cast("Any", default)
     name = attribute.name
     if attribute.type == INTEGER:
-        return (yield evaluator.integer(record, name, origin))
+        return (yield integer(evaluator, record, name, origin))
     if attribute.type == REAL:
-        return (yield evaluator.of_type(float, record, name, origin))
+        return (yield of_type(evaluator, float, record, name, origin))
     if attribute.type == BOOLEAN:
-        return (yield evaluator.of_type(bool, record, name, origin))
+        return (yield of_type(evaluator, bool, record, name, origin))
     if attribute.type == TEXT:
-        value = yield evaluator.parameter(record, name, origin)
+        value = yield parameter(evaluator, record, name, origin)
         if isinstance(value, NodeValue):  # its name may not be known yet
             return value
-        return (yield evaluator.of_type(str, record, name, origin))
-    value = yield evaluator.parameter(record, name, origin)
-    place, scope = evaluator.place_of(record, name, origin)
+        return (yield of_type(evaluator, str, record, name, origin))
+    value = yield parameter(evaluator, record, name, origin)
+    place, scope = place_of(evaluator, record, name, origin)
     if attribute.type == SECTION:
         return (yield _section(evaluator, value, name, origin))
     if attribute.type == BOOLEANS:
-        found = yield evaluator.flattened(value, place, scope, f"truth values of '{name}'")
-        for one in found:
-            if type(one) is not bool:
-                message = f"'{name}' takes true and false, not {kind_of(one)}"
+        elements = yield flattened(evaluator, value, place, scope, f"truth values of '{name}'")
+        for element in elements:
+            if type(element) is not bool:
+                message = f"'{name}' takes true and false, not {kind_of(element)}"
                 raise evaluator.error("BadValue", message, origin.place, origin.scope)
-        return tuple(found)
+        return tuple(elements)
     return (yield integers(evaluator, value, name, origin))
 
 
-def _section(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Step:
+def _section(evaluator: Evaluator, value: object, name: str, origin: Origin) -> Step:
     """A record as the text of a section of the configuration: `type="real"`, one value a line."""
     if type(value) is not Record:
         message = f"'{name}' must be a record, not {kind_of(value)}"
         raise evaluator.error("BadValue", message, origin.place, origin.scope)
     lines: list[str] = []
     for member in value.names:
-        one = yield evaluator.parameter(value, member, origin)
-        if not isinstance(one, str | float | bool) or '"' in str(one) or "\n" in str(one):
-            message = f"'{member}' of '{name}' must be a text or a number, not {kind_of(one)}"
+        member_value = yield parameter(evaluator, value, member, origin)
+        if not isinstance(member_value, str | float | bool) or '"' in str(member_value) or "\n" in str(member_value):
+            message = f"'{member}' of '{name}' must be a text or a number, not {kind_of(member_value)}"
             raise evaluator.error("BadValue", message, origin.place, origin.scope)
-        text = one if isinstance(one, str) else str(one).lower() if isinstance(one, bool) else number_text(one)
+        text = (
+            member_value
+            if isinstance(member_value, str)
+            else str(member_value).lower()
+            if isinstance(member_value, bool)
+            else number_text(member_value)
+        )
         lines.append(f'{member}="{text}"')
     return "\n".join(lines)
 
 
-def integers(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Step:
+def integers(evaluator: Evaluator, value: object, name: str, origin: Origin) -> Step:
     """A number or an array of numbers, nested or not, as whole numbers."""
     if isinstance(value, ShapeValue):
         return value.dims
-    found = yield evaluator.flattened(value, origin.place, origin.scope, f"numbers of '{name}'")
+    elements = yield flattened(evaluator, value, origin.place, origin.scope, f"numbers of '{name}'")
     result: list[int] = []
-    for one in found:
-        if type(one) is not float or not one.is_integer() or abs(one) > 1e15:
-            message = f"expected integer: '{name}' takes whole numbers, not {kind_of(one)}"
+    for element in elements:
+        if type(element) is not float or not element.is_integer() or abs(element) > 1e15:
+            message = f"expected integer: '{name}' takes whole numbers, not {kind_of(element)}"
             raise evaluator.error("NoInteger", message, origin.place, origin.scope)
-        result.append(int(one))
+        result.append(int(element))
     return tuple(result)
 
 
 def _shape_of(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The dimensions of an input or a parameter: `shape` in its own record, or `dims`."""
     name = "shape" if "shape" in record.names else "dims"
-    value = yield evaluator.parameter(record, name, origin)
+    value = yield parameter(evaluator, record, name, origin)
     dims: Shape = yield integers(evaluator, value, name, origin)
     if any(dim < 0 for dim in dims) or not dims or len(dims) > MAX_RANK:
         message = f"{list(dims)} cannot be dimensions: one to {MAX_RANK} numbers from 0 on are expected"
@@ -285,7 +282,7 @@ class ShapeValue(Object):
 
 
 def _tensor_shape(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    value = yield evaluator.parameter(record, "dims", origin)
+    value = yield parameter(evaluator, record, "dims", origin)
     return ShapeValue((yield integers(evaluator, value, "dims", origin)))
 
 
@@ -293,14 +290,14 @@ def _vector(kind: type | None) -> Any:
     """Makes an array without arrays in it; `kind` is the type that its elements must have."""
 
     def make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-        value = yield evaluator.parameter(record, "items", origin)
-        place, scope = evaluator.place_of(record, "items", origin)
-        found = yield evaluator.flattened(value, place, scope, "values")
-        for one in found:
-            if kind is not None and type(one) is not kind:
+        value = yield parameter(evaluator, record, "items", origin)
+        place, scope = place_of(evaluator, record, "items", origin)
+        elements = yield flattened(evaluator, value, place, scope, "values")
+        for element in elements:
+            if kind is not None and type(element) is not kind:
                 wanted = "a number" if kind is float else "true or false"
-                message = f"an element must be {wanted}, not {kind_of(one)}"
+                message = f"an element must be {wanted}, not {kind_of(element)}"
                 raise evaluator.error("BadValue", message, place, scope)
-        return Array(found)
+        return Array(elements)
 
     return make

@@ -1,4 +1,4 @@
-"""What names in a text of BrainScript mean, found without evaluating it: for editors, and for members nobody uses."""
+"""Meaning of names in a text of BrainScript, without evaluating it: for editors, and for members nobody uses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Names:
         self.outer = outer
 
     def find(self, name: str) -> Definition | None:
-        """What a name means here."""
+        """Return the meaning of a name here."""
         names: Names | None = self
         while names is not None:
             if name in names.own:
@@ -83,41 +83,45 @@ class Outline:
 
     def used(self) -> set[Definition]:
         """The definitions that something refers to."""
-        return {one.definition for one in self.mentions if one.definition and one.place != one.definition.place}
+        return {
+            mention.definition
+            for mention in self.mentions
+            if mention.definition and mention.place != mention.definition.place
+        }
 
 
 def outline_of(expression: Expression) -> Outline:
     """The names of an expression, usually the record of a network or of a file."""
-    found = Outline()
+    outline = Outline()
     pending: list[tuple[Expression, Names]] = [(expression, Names(None))]
     first: Names | None = None
     while pending:
-        one, names = pending.pop()
-        if isinstance(one, RecordLiteral):
-            inside = _members(one, names, found)
+        record, names = pending.pop()
+        if isinstance(record, RecordLiteral):
+            inside = _members(record, names, outline)
             first = first or inside
-            pending += [(member.value, inside) for member in one.members.values()]
-        elif isinstance(one, Lambda):
+            pending += [(member.value, inside) for member in record.members.values()]
+        elif isinstance(record, Lambda):
             inside = Names(names)
-            for parameter in (*one.parameters, *(name for name, _ in one.defaults)):
-                inside.own[parameter] = Definition(parameter, one.place, None)
-            pending += [(one.body, inside), *((default, names) for _, default in one.defaults)]
+            for parameter in (*record.parameters, *(name for name, _ in record.defaults)):
+                inside.own[parameter] = Definition(parameter, record.place, None)
+            pending += [(record.body, inside), *((default, names) for _, default in record.defaults)]
         else:
-            found.mentions += _mentions(one, names)
-            pending += [(part, names) for part in _parts(one)]
-    found.members = first.own if first is not None else {}
-    for mention in found.mentions:
+            outline.mentions += _mentions(record, names)
+            pending += [(part, names) for part in _parts(record)]
+    outline.members = first.own if first is not None else {}
+    for mention in outline.mentions:
         _resolve_selected(mention)
-    return found
+    return outline
 
 
-def _members(record: RecordLiteral, names: Names, found: Outline) -> Names:
+def _members(record: RecordLiteral, names: Names, outline: Outline) -> Names:
     inside = Names(names)
     for member in record.members.values():
         definition = Definition(member.name, member.place, member.value)
         inside.own[member.name] = definition
-        found.mentions.append(Mention(member.name, member.place, definition))
-    owner = next((one for one in _around(names) if one.value is record), None)
+        outline.mentions.append(Mention(member.name, member.place, definition))
+    owner = next((names for names in _around(names) if names.value is record), None)
     if owner is not None:
         owner.members = inside
     return inside
@@ -129,17 +133,19 @@ def _around(names: Names | None) -> Iterator[Definition]:
         names = names.outer
 
 
-def _mentions(one: Expression, names: Names) -> Iterator[Mention]:
-    if isinstance(one, Name):
-        definition = names.find(one.name)
-        yield Mention(one.name, one.place, definition, None if definition else documented().get(one.name))
-    elif isinstance(one, Select):
-        mention = _Selected(one.name, one.place)
-        mention.select, mention.names = one, names
+def _mentions(expression: Expression, names: Names) -> Iterator[Mention]:
+    if isinstance(expression, Name):
+        definition = names.find(expression.name)
+        yield Mention(
+            expression.name, expression.place, definition, None if definition else documented().get(expression.name)
+        )
+    elif isinstance(expression, Select):
+        mention = _Selected(expression.name, expression.place)
+        mention.select, mention.names = expression, names
         yield mention
-    elif isinstance(one, Call):
-        function = _static(one.function, names)
-        for name, _, place in one.named:
+    elif isinstance(expression, Call):
+        function = _static(expression.function, names)
+        for name, _, place in expression.named:
             yield Mention(name, place, library=function if isinstance(function, Documented) else None)
 
 
@@ -153,50 +159,50 @@ class _Selected(Mention):
 
 def _resolve_selected(mention: Mention) -> None:
     if isinstance(mention, _Selected) and mention.select is not None and mention.names is not None:
-        found = _static(mention.select, mention.names)
-        if isinstance(found, Definition):
-            mention.definition = found
+        record = _static(mention.select, mention.names)
+        if isinstance(record, Definition):
+            mention.definition = record
         else:
-            mention.library = found
+            mention.library = record
 
 
 def _static(expression: Expression, names: Names) -> Definition | Documented | None:
-    """What a name, or a chain of names with dots, means."""
+    """Return the meaning of a name, or of a chain of names with dots."""
     chain: list[str] = []
     while isinstance(expression, Select):
         chain.append(expression.name)
         expression = expression.value
     if not isinstance(expression, Name):
         return None
-    found = names.find(expression.name)
-    if found is None:
+    definition = names.find(expression.name)
+    if definition is None:
         return documented().get(".".join([expression.name, *reversed(chain)]))
     for name in reversed(chain):
-        if found.members is None or name not in found.members.own:
+        if definition.members is None or name not in definition.members.own:
             return None
-        found = found.members.own[name]
-    return found
+        definition = definition.members.own[name]
+    return definition
 
 
-def _parts(one: Expression) -> list[Expression]:
+def _parts(expression: Expression) -> list[Expression]:
     """The expressions directly inside another one that has no names of its own."""
-    if isinstance(one, Infix):
-        return [one.left, one.right]
-    if isinstance(one, Prefix):
-        return [one.operand]
-    if isinstance(one, Conditional):
-        return [one.condition, one.yes, one.no]
-    if isinstance(one, Select):
-        return [one.value]
-    if isinstance(one, Subscript):
-        return [one.array, one.index]
-    if isinstance(one, Call):
-        return [one.function, *one.positional, *(value for _, value, _ in one.named)]
-    if isinstance(one, New):
-        return [one.record]
-    if isinstance(one, ArrayLiteral):
-        return one.items
-    return [one.first, one.last, one.function] if isinstance(one, Range) else []
+    if isinstance(expression, Infix):
+        return [expression.left, expression.right]
+    if isinstance(expression, Prefix):
+        return [expression.operand]
+    if isinstance(expression, Conditional):
+        return [expression.condition, expression.yes, expression.no]
+    if isinstance(expression, Select):
+        return [expression.value]
+    if isinstance(expression, Subscript):
+        return [expression.array, expression.index]
+    if isinstance(expression, Call):
+        return [expression.function, *expression.positional, *(value for _, value, _ in expression.named)]
+    if isinstance(expression, New):
+        return [expression.record]
+    if isinstance(expression, ArrayLiteral):
+        return expression.items
+    return [expression.first, expression.last, expression.function] if isinstance(expression, Range) else []
 
 
 __all__ = ["Definition", "Member", "Mention", "Names", "Outline", "outline_of"]

@@ -92,8 +92,8 @@ def parse_network(text: Text) -> Program:
 def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
     """An evaluator that makes nodes and networks, too; `load` reads model files."""
     classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
-    other = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
-    return evaluator_of(classes, [library()[0]], other | UNSUPPORTED, TEXTS)
+    unsupported = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
+    return evaluator_of(classes, [library()[0]], unsupported | UNSUPPORTED, TEXTS)
 
 
 def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:

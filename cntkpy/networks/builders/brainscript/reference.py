@@ -1,4 +1,4 @@
-"""What the library offers: every function with its parameters and the comment above it, read from `core.bs`."""
+"""Functions of the library: every function with its parameters and the comment above it, read from `core.bs`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Documented:
 @cache
 def documented() -> dict[str, Documented]:
     """Every member of the library that is meant for users, by its name, in the order of the text."""
-    return {one.name: one for one in _of(library()[1], "")}
+    return {function.name: function for function in _of(library()[1], "")}
 
 
 def _of(record: RecordLiteral, prefix: str) -> Iterator[Documented]:
@@ -65,7 +65,7 @@ def _of(record: RecordLiteral, prefix: str) -> Iterator[Documented]:
 
 def _entry(member: Member, name: str) -> Documented:
     text, start = member.place.text.string, member.place.start
-    headings = [found[1] for found in HEADING.finditer(text, 0, start)]
+    headings = [match[1] for match in HEADING.finditer(text, 0, start)]
     value, meaning = member.value, _comment(text, start)
     heading = name.rpartition(".")[0] or (headings[-1] if headings else "")
     meaning = meaning or _meaning(value)
@@ -76,7 +76,7 @@ def _entry(member: Member, name: str) -> Documented:
 
 
 def _meaning(value: Expression) -> str:
-    """What the node does that a function without comment makes."""
+    """Return the meaning of the node that a function without comment makes."""
     while isinstance(value, Lambda):
         value = value.body
     if not isinstance(value, New) or not isinstance(value.record, RecordLiteral):
@@ -90,7 +90,7 @@ def _meaning(value: Expression) -> str:
 
 
 def usage_of(name: str, function: Lambda) -> str:
-    """How a function is called: `Softmax (z, axis=0, tag='')`; with braces, if it is declared with them."""
+    """Return the form of a call: `Softmax (z, axis=0, tag='')`; with braces, if it is declared with them."""
     words = [*function.parameters, *(f"{option}={source_of(value)}" for option, value in function.defaults)]
     text = function.place.text.string
     braces = text[function.place.end :].lstrip().startswith("{")
@@ -100,8 +100,8 @@ def usage_of(name: str, function: Lambda) -> str:
 def _comment(text: str, start: int) -> str:
     """The lines of comment directly above a member, joined."""
     lines = text[:start].split("\n")[:-1]
-    found: list[str] = []
+    comments: list[str] = []
     while lines and (comment := COMMENT.fullmatch(lines[-1])) and not HEADING.fullmatch(lines[-1].strip()):
-        found.append(comment[1].strip())
+        comments.append(comment[1].strip())
         lines.pop()
-    return " ".join(reversed(found))
+    return " ".join(reversed(comments))

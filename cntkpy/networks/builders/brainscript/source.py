@@ -32,7 +32,7 @@ def include_folders(section: ConfigParameters | None) -> list[Path]:
 
 
 def program_names(section: ConfigParameters | None) -> Mapping[str, Any]:
-    """What a program sees of the configuration: `deviceId` and `traceLevel`."""
+    """Return the names of the configuration that a program sees: `deviceId` and `traceLevel`."""
     return {"deviceId": _number(section, "deviceId", -1.0), "traceLevel": _number(section, "traceLevel", 0.0)}
 
 

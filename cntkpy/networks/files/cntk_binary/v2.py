@@ -120,17 +120,17 @@ def _check_kind(top: Table) -> None:
 # ---- reading functions and variables
 
 
-def _texts(table: Table, key: str, what: str) -> list[str]:
-    values = cast("list[Any]", table.need(key, list, what))
+def _texts(table: Table, key: str, owner: str) -> list[str]:
+    values = cast("list[Any]", table.need(key, list, owner))
     if not all(isinstance(value, str) for value in values):
-        raise BadFile(f"'{key}' of {what} is not a list of texts", table.at)
+        raise BadFile(f"'{key}' of {owner} is not a list of texts", table.at)
     return values
 
 
-def _tables(table: Table, key: str, what: str) -> list[Table]:
-    values = cast("list[Any]", table.need(key, list, what))
+def _tables(table: Table, key: str, owner: str) -> list[Table]:
+    values = cast("list[Any]", table.need(key, list, owner))
     if not all(isinstance(value, Table) for value in values):
-        raise BadFile(f"'{key}' of {what} is not a list of dictionaries", table.at)
+        raise BadFile(f"'{key}' of {owner} is not a list of dictionaries", table.at)
     return values
 
 
@@ -320,7 +320,7 @@ class _Model:
         for uid in order:
             inside = self._block_label(uid, blocks)
             if uid in self.variables and uid not in self.functions:
-                record = self._leaf(self.variables[uid], names[uid], inside)
+                record = _leaf(self.variables[uid], names[uid], inside)
             else:
                 function = self.functions[uid]
                 attributes = function.operation.attributes(function.attributes)
@@ -397,25 +397,26 @@ class _Model:
         block = self.functions.get(blocks.get(uid, ""))
         return "" if block is None else f"{block.label} '{block.name or block.uid}'".strip()
 
-    def _leaf(self, v: Variable, name: str, block: str) -> Record:
-        if v.kind == INPUT:
-            if any(d in (FREE, INFERRED, UNKNOWN) for d in v.shape):
-                raise NotSupported(f"the input '{name}' has a free dimension")
-            operation = "SparseInputValue" if v.sparse else "InputValue"
-            attributes: dict[str, Any] = {"dynamicAxis": _axis_name(v, name)}
-            if v.axes is not None and v.shape:  # of numbers it is not known here whether they have an axis of size 1
-                attributes["dynamicAxes"] = len(v.axes)
-            return Record(name, operation, (), attributes, v.shape or (1,), at=v.at, id=v.uid)
-        assert v.array is not None
-        trained = v.kind == PARAMETER and v.needs_gradient
-        attributes = {"learningRateMultiplier": float(trained)}
-        values = v.array.values
-        return Record(name, "LearnableParameter", (), attributes, v.shape or (1,), values, v.at, v.uid, block)
-
     def _check_types(self, order: list[str]) -> None:
         leaves = [self.variables[uid] for uid in order if uid not in self.functions]
         if len({v.double if v.array is None else v.array.double for v in leaves}) > 1:
             raise NotSupported("some of its inputs and parameters are float, others double")
+
+
+def _leaf(v: Variable, name: str, block: str) -> Record:
+    if v.kind == INPUT:
+        if any(d in (FREE, INFERRED, UNKNOWN) for d in v.shape):
+            raise NotSupported(f"the input '{name}' has a free dimension")
+        operation = "SparseInputValue" if v.sparse else "InputValue"
+        attributes: dict[str, Any] = {"dynamicAxis": _axis_name(v, name)}
+        if v.axes is not None and v.shape:  # of numbers it is not known here whether they have an axis of size 1
+            attributes["dynamicAxes"] = len(v.axes)
+        return Record(name, operation, (), attributes, v.shape or (1,), at=v.at, id=v.uid)
+    assert v.array is not None
+    trained = v.kind == PARAMETER and v.needs_gradient
+    attributes = {"learningRateMultiplier": float(trained)}
+    values = v.array.values
+    return Record(name, "LearnableParameter", (), attributes, v.shape or (1,), values, v.at, v.uid, block)
 
 
 def _concrete(shape: Shape) -> Shape | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, product
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.arrays.weighted_means import weighted_means
@@ -28,11 +28,11 @@ def _shape(node: Node) -> Shape | None:
     weights, keys, values, query = node.connected
     rules.carrying_data(keys, values, query)
     rules.constants(weights)
-    for one in (weights, keys):
-        if one.shape is None or 0 in one.shape or query.shape is None or 0 in query.shape:
+    for operand in (weights, keys):
+        if operand.shape is None or 0 in operand.shape or query.shape is None or 0 in query.shape:
             continue
-        if size(one.shape) != size(query.shape):
-            raise ShapeProblem(f"'{one.name}' has {size(one.shape)} elements, the query {size(query.shape)}")
+        if size(operand.shape) != size(query.shape):
+            raise ShapeProblem(f"'{operand.name}' has {size(operand.shape)} elements, the query {size(query.shape)}")
     return values.shape
 
 
@@ -62,23 +62,23 @@ KEPT = 1 << 24
 
 
 def _in_blocks(
-    attend: Callable[..., Array], query: Array, others: tuple[Array, ...], elements: int, steps: int
+    attend: Callable[..., Array], query: Array, remaining: tuple[Array, ...], elements: int, steps: int
 ) -> Array:
-    """What a function gives for the steps of the query.
+    """Compute a function for the steps of the query, block by block.
 
     Args:
         attend: of some steps of the query, and the others.
         query: (steps, ...).
-        others: the other arrays.
+        remaining: the other arrays.
         elements: that it makes of one step.
         steps: about how many there are, if this is one of a loop.
     """
     size = steps_of_block(len(query), elements)
     if size < len(query):
-        return in_blocks(lambda block, _: attend(block, *others), query, size)
+        return in_blocks(lambda block, _: attend(block, *remaining), query, size)
     if len(query) == 1 and elements * steps > KEPT:
         attend = _once_more(attend)
-    return attend(query, *others)
+    return attend(query, *remaining)
 
 
 def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -87,7 +87,7 @@ def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
     def forward(*operands: Array) -> Any:
         return function(*operands), operands
 
-    def backward(operands: Any, g: Array) -> Any:
+    def backward(operands: Any, g: Array) -> Gradients:
         return jax.vjp(function, *operands)[1](g)
 
     return custom_gradient(function, forward, backward)
@@ -137,8 +137,8 @@ def _product_forward(call: Call, keys: Array, values: Array, query: Array) -> Ar
 
     def attend(block: Array, columns: Array, rows: Array, known: Array) -> Array:
         scores = product(turned(block), columns)
-        found = jnp.moveaxis(weighted_means(jnp.where(known, scores, jnp.finfo(scores.dtype).min), rows), 2, 0)
-        return found.reshape(*block.shape[:2], *values.shape[2:])
+        means = jnp.moveaxis(weighted_means(jnp.where(known, scores, jnp.finfo(scores.dtype).min), rows), 2, 0)
+        return means.reshape(*block.shape[:2], *values.shape[2:])
 
     elements = len(keys) * query.size // (len(query) * query.shape[-1])
     return _in_blocks(attend, query, (columns, rows, known), elements, len(keys))

@@ -15,9 +15,9 @@ def scores_of(x: Data, y: Data) -> Scores | None:
     """
     if len(x.axes) < 3 or len(y.axes) < 3 or x.axes[:-2] != y.axes[:-2]:
         return None
-    if not all(isinstance(one, str) for one in (x.axes[-2], y.axes[-1])) or x.axes[-1] != y.axes[-2]:
+    if not all(isinstance(axis, str) for axis in (x.axes[-2], y.axes[-1])) or x.axes[-1] != y.axes[-2]:
         return None
-    if not isinstance(x.axes[-1], int) or sum(isinstance(one, str) for one in x.axes[:-2]) != 1:
+    if not isinstance(x.axes[-1], int) or sum(isinstance(axis, str) for axis in x.axes[:-2]) != 1:
         return None
     return Scores(x, y)
 
@@ -58,8 +58,8 @@ def _weighted(use: Use) -> list[Value]:
     asked = query.node
     if shares.scale != 1:
         asked = build.node("ElementTimes", build.number(shares.scale), asked)
-    found = build.node("DotProductAttention", shares.keys.node, values.node, asked)
-    return [build.data(found, (*query.axes[:-1], values.axes[-1]))]
+    attended = build.node("DotProductAttention", shares.keys.node, values.node, asked)
+    return [build.data(attended, (*query.axes[:-1], values.axes[-1]))]
 
 
 def _same(use: Use) -> list[Value]:

@@ -32,9 +32,9 @@ def _shares(use: Use, query: int) -> str:
 def attention(use: Use) -> str:
     """The mean of all steps of values, weighted by the softmax of weights . tanh (keys + query)."""
     emit, (_, _, values, query) = use.emit, use.operands
-    found = emit.reduce("Sum", emit.op("Mul", _shares(use, 3), emit.unsqueeze(use.flat(2), 0)), [1], keep=False)
-    found = found if query.lead == 2 else emit.squeeze(found, 0)
-    return use.shaped(found, (shapes.size(values.dims),))
+    scores = emit.reduce("Sum", emit.op("Mul", _shares(use, 3), emit.unsqueeze(use.flat(2), 0)), [1], keep=False)
+    scores = scores if query.lead == 2 else emit.squeeze(scores, 0)
+    return use.shaped(scores, (shapes.size(values.dims),))
 
 
 def product_attention(use: Use) -> str:
@@ -53,10 +53,10 @@ def product_attention(use: Use) -> str:
         lowest = emit.real(float(np.finfo(emit.dtype).min))
         known = emit.unsqueeze(emit.op("Transpose", inside, perm=[1, 2, 0]), 1)
         scores = emit.op("Where", known, scores, lowest)
-    found = emit.op("MatMul", emit.op("Softmax", scores, axis=-1), turned(use.flat(1), outer, 1, 2, 0, 3))
-    found = emit.op("Transpose", found, perm=[2, 0, 1, 3])
-    found = found if query.lead == 2 else emit.squeeze(found, 0)
-    return use.shaped(found, (heads, outer))
+    attended = emit.op("MatMul", emit.op("Softmax", scores, axis=-1), turned(use.flat(1), outer, 1, 2, 0, 3))
+    attended = emit.op("Transpose", attended, perm=[2, 0, 1, 3])
+    attended = attended if query.lead == 2 else emit.squeeze(attended, 0)
+    return use.shaped(attended, (heads, outer))
 
 
 def attention_weights(use: Use) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import dot
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def _among_all(h: Array, weights: Array, word: Array, first: Array, last: Array,
     return jnp.sum(use * _log_softmax(dot(h, weights, (-1, -1)), inside, word))
 
 
-def _log_softmax(logits: Array, inside: Array, at: Array) -> Array:
+def _log_softmax(logits: Array, inside: Array, place: Array) -> Array:
     """Per row: log softmax over the elements `inside`, at one of them."""
     logits = jnp.where(inside, logits, jnp.asarray(jnp.finfo(logits.dtype).min, logits.dtype))
     shifted = logits - jax.lax.stop_gradient(jnp.max(logits, axis=-1, keepdims=True))
     normaliser = jnp.log(jnp.sum(jnp.where(inside, jnp.exp(shifted), 0), axis=-1))
-    return jnp.take_along_axis(shifted, at[:, None], axis=-1, mode="clip")[:, 0] - normaliser
+    return jnp.take_along_axis(shifted, place[:, None], axis=-1, mode="clip")[:, 0] - normaliser
 
 
 @functools.cache
@@ -89,8 +89,10 @@ def _among(size: int) -> Any:
 
         return jax.lax.fori_loop(0, len(h), add, jnp.zeros((), h.dtype))
 
-    def forward(h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array) -> Any:
-        def add(n: Array, carry: Any) -> Any:
+    def forward(
+        h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array
+    ) -> tuple[Array, Residuals]:
+        def add(n: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             total, to_h, to_weights = carry
             start, rows, value, slope = one(h, weights, word, first, last, n)
             slope = use[n] * slope.astype(h.dtype)
@@ -102,7 +104,7 @@ def _among(size: int) -> Any:
         total, to_h, to_weights = jax.lax.fori_loop(0, len(h), add, nothing)
         return total, (to_h, to_weights)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         to_h, to_weights = residuals
         return g * to_h, g * to_weights, None, None, None, None
 

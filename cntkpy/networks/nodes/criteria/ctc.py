@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -73,8 +73,8 @@ def _paths(labels: Float[Array, "T S K"], mask: Bool[Array, "T S"], blank: int, 
     steps, slots = mask.shape
     row, value = first_largest(labels), jnp.max(labels, axis=-1)
     marked = mask & (value > 0) & (row != blank)
-    before = jnp.concatenate([jnp.full((1, slots), -1, row.dtype), jnp.where(marked, row, -1)[:-1]])
-    begins = marked & ((value > BOUNDARY) | (row != before))
+    labels_so_far = jnp.concatenate([jnp.full((1, slots), -1, row.dtype), jnp.where(marked, row, -1)[:-1]])
+    begins = marked & ((value > BOUNDARY) | (row != labels_so_far))
     count = jnp.sum(begins, axis=0, dtype=jnp.int32)
     slot = jnp.arange(slots)[None]
     place = jnp.where(marked, jnp.cumsum(begins, axis=0) - 1, steps)
@@ -83,14 +83,14 @@ def _paths(labels: Float[Array, "T S K"], mask: Bool[Array, "T S"], blank: int, 
     last = jnp.zeros((steps, slots), jnp.int32).at[place, slot].max(time, mode="drop")
     until = last + delay if delay >= 0 else jnp.full_like(last, steps)
     odd = jnp.arange(2 * steps + 1) % 2 == 1
-    states = [_between(one.T, fill) for one, fill in ((token, blank), (until, steps))]
-    other = jnp.pad(states[0][:, 2:] != states[0][:, :-2], [(0, 0), (2, 0)])
+    states = [_between(part.T, fill) for part, fill in ((token, blank), (until, steps))]
+    differs = jnp.pad(states[0][:, 2:] != states[0][:, :-2], [(0, 0), (2, 0)])
     number = jnp.arange(2 * steps + 1)[None] - 2 * count[:, None]
-    return Paths(jnp.maximum(states[0], 0), other & odd, states[1], (number == 0) | (number == -1))
+    return Paths(jnp.maximum(states[0], 0), differs & odd, states[1], (number == 0) | (number == -1))
 
 
 def _between(tokens: Array, fill: int) -> Array:
-    """What belongs to tokens `(S, T)`, and `fill` around each: `(S, 2 T + 1)`."""
+    """Interleave values of tokens `(S, T)`, and `fill` around each: `(S, 2 T + 1)`."""
     blanks = jnp.full_like(tokens, fill)
     return jnp.concatenate([jnp.stack([blanks, tokens], axis=2).reshape(tokens.shape[0], -1), blanks[:, :1]], axis=1)
 
@@ -102,9 +102,9 @@ def _log_sum(a: Array, b: Array, c: Array) -> Array:
 
 
 def _emissions(logarithms: Float[Array, "S K"], time: Array, paths: Paths) -> Float[Array, "S L"]:
-    """What being in each state at a time adds to the logarithm of the probability of a path."""
-    found = jnp.take_along_axis(logarithms, paths.row, axis=1)
-    return jnp.where(time <= paths.until, found, IMPOSSIBLE)
+    """Return the terms that being in each state at a time adds to the logarithm of the probability of a path."""
+    chances = jnp.take_along_axis(logarithms, paths.row, axis=1)
+    return jnp.where(time <= paths.until, chances, IMPOSSIBLE)
 
 
 def _alphas(logarithms: Array, mask: Array, paths: Paths) -> tuple[Array, Array]:
@@ -114,10 +114,10 @@ def _alphas(logarithms: Array, mask: Array, paths: Paths) -> tuple[Array, Array]
     """
     steps, slots = mask.shape
 
-    def step(alpha: Array, given: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        time, now, real = given
-        one, two = (jnp.pad(alpha[:, :-by], [(0, 0), (by, 0)], constant_values=IMPOSSIBLE) for by in (1, 2))
-        reached = _log_sum(alpha, one, jnp.where(paths.skips, two, IMPOSSIBLE))
+    def step(alpha: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        time, now, real = row
+        once, two = (jnp.pad(alpha[:, :-by], [(0, 0), (by, 0)], constant_values=IMPOSSIBLE) for by in (1, 2))
+        reached = _log_sum(alpha, once, jnp.where(paths.skips, two, IMPOSSIBLE))
         after = jnp.maximum(reached + _emissions(now, time, paths), IMPOSSIBLE)
         alpha = jnp.where(real[:, None], after, alpha)
         return alpha, alpha
@@ -128,18 +128,18 @@ def _alphas(logarithms: Array, mask: Array, paths: Paths) -> tuple[Array, Array]
 
 
 def _occupancies(logarithms: Array, mask: Array, paths: Paths, alphas: Array, total: Array) -> Array:
-    """How probable it is that a frame emits a row, given the tokens: `(T, S, K)`."""
+    """Return the probability that a frame emits a row, given the tokens: `(T, S, K)`."""
     slot = jnp.arange(mask.shape[1])[:, None]
 
-    def step(beta: Array, given: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
-        time, now, real, alpha = given
+    def step(beta: Array, row: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
+        time, now, real, alpha = row
         in_state = jnp.exp(alpha + beta - total[:, None])
         in_row = jnp.zeros(now.shape, now.dtype).at[slot, paths.row].add(in_state)
         onward = jnp.maximum(beta + _emissions(now, time, paths), IMPOSSIBLE)
         skipping = jnp.where(paths.skips, onward, IMPOSSIBLE)
-        one = jnp.pad(onward[:, 1:], [(0, 0), (0, 1)], constant_values=IMPOSSIBLE)
+        once = jnp.pad(onward[:, 1:], [(0, 0), (0, 1)], constant_values=IMPOSSIBLE)
         two = jnp.pad(skipping[:, 2:], [(0, 0), (0, 2)], constant_values=IMPOSSIBLE)
-        return jnp.where(real[:, None], _log_sum(onward, one, two), beta), in_row
+        return jnp.where(real[:, None], _log_sum(onward, once, two), beta), in_row
 
     end = jnp.where(paths.final, 0, IMPOSSIBLE).astype(logarithms.dtype)
     times = jnp.arange(mask.shape[0])
@@ -156,7 +156,7 @@ def _forward(features: Array, mask: Array, paths: Paths) -> tuple[Array, tuple[A
     return -total, (logarithms, mask, paths, alphas, total)
 
 
-def _backward(residuals: Any, g: Array) -> tuple[Any, ...]:
+def _backward(residuals: Residuals, g: Array) -> tuple[Any, ...]:
     logarithms, mask, paths, alphas, total = residuals
     slope = jnp.exp(logarithms) - _occupancies(logarithms, mask, paths, alphas, total)
     return jnp.where(mask[..., None], g[None, :, None] * slope, 0), None, None

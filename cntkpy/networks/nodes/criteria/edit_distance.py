@@ -39,9 +39,9 @@ def _shape(node: Node) -> Shape | None:
     """`[1]`; both have as many rows as each other."""
     first, second = node.connected
     rules.carrying_data(first, second)
-    known = [one for one in (first, second) if one.shape is not None and 0 not in one.shape]
+    known = [operand for operand in (first, second) if operand.shape is not None and 0 not in operand.shape]
     if len(known) == 2 and shapes.size(first.shape or ()) != shapes.size(second.shape or ()):
-        sizes = [f"'{one.name}' has {shapes.size(one.shape or ())}" for one in known]
+        sizes = [f"'{operand.name}' has {shapes.size(operand.shape or ())}" for operand in known]
         raise ShapeProblem(f"both have a row for each token: {', '.join(sizes)}")
     return (1,)
 
@@ -53,22 +53,22 @@ def _tokens(values: Float[Array, "T S K"], mask: Bool[Array, "T S"], squash: boo
     kept = mask
     if squash:
         kept = kept & jnp.concatenate([jnp.ones((1, slots), bool), row[1:] != row[:-1]])
-    for one in ignored:
-        kept = kept & (row != one)
+    for token in ignored:
+        kept = kept & (row != token)
     place = jnp.where(kept, jnp.cumsum(kept, axis=0) - 1, steps)
-    found = jnp.zeros((steps, slots), row.dtype).at[place, jnp.arange(slots)[None]].set(row, mode="drop")
-    return Tokens(found, jnp.sum(kept, axis=0, dtype=jnp.int32))
+    packed = jnp.zeros((steps, slots), row.dtype).at[place, jnp.arange(slots)[None]].set(row, mode="drop")
+    return Tokens(packed, jnp.sum(kept, axis=0, dtype=jnp.int32))
 
 
 class Penalties(NamedTuple):
-    """What each kind of edit costs."""
+    """Costs of the kinds of edits."""
 
     substitution: float
     deletion: float
     insertion: float
 
 
-def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[Array, " S"]:
+def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Float[Array, " S"]:
     """The smallest sum of penalties of edits that make the second of the first, for each sequence.
 
     Row i of the table has the distances of the first i tokens to the first j, for all j at once: an insertion adds to
@@ -77,8 +77,8 @@ def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Fl
     places = jnp.arange(second.row.shape[0] + 1)[:, None]
     inserted = (places * cost.insertion).astype(dtype)
 
-    def step(row: Array, given: tuple[Array, Array]) -> tuple[Array, None]:
-        token, place = given
+    def step(row: Array, column: tuple[Array, Array]) -> tuple[Array, None]:
+        token, place = column
         changed = jnp.where(second.row == token[None], 0, cost.substitution).astype(dtype)
         deleted = row + cost.deletion
         best = jnp.concatenate([deleted[:1], jnp.minimum(deleted[1:], row[:-1] + changed)])
@@ -91,8 +91,8 @@ def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Fl
     return jnp.take_along_axis(last, second.count[None], axis=0)[0]
 
 
-def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[Array, " S"]:
-    """How many edits the cheapest way has that makes the second of the first, for each sequence.
+def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Float[Array, " S"]:
+    """Count the edits of the cheapest way that makes the second of the first, for each sequence.
 
     Among ways of the same cost a substitution goes before a deletion, and this after an insertion, as in CNTK.
     """
@@ -101,8 +101,8 @@ def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[
     start = jnp.broadcast_to((places * cost.insertion).astype(dtype)[:, None], wide)
     counts = jnp.broadcast_to(places[:, None], wide).astype(dtype)
 
-    def step(row: tuple[Array, Array], given: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        token, place = given
+    def step(row: tuple[Array, Array], column: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        token, place = column
         costs, numbers = row
 
         def place_after(left: tuple[Array, Array], here: tuple[Array, ...]) -> tuple[Any, Any]:
@@ -112,13 +112,13 @@ def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[
             is_deletion = deleted < inserted
             value = jnp.where(is_change, changed, jnp.where(is_deletion, deleted, inserted))
             number = jnp.where(is_change, corner_number, jnp.where(is_deletion, above_number, left[1])) + 1
-            found = jnp.where(same, corner, value), jnp.where(same, corner_number, number)
-            return found, found
+            cheapest = jnp.where(same, corner, value), jnp.where(same, corner_number, number)
+            return cheapest, cheapest
 
         begin = costs[0] + cost.deletion, numbers[0] + 1
         same = second.row == token[None]
         _, after = jax.lax.scan(place_after, begin, (same, costs[:-1], numbers[:-1], costs[1:], numbers[1:]))
-        both = (jnp.concatenate([one[None], more]) for one, more in zip(begin, after, strict=True))
+        both = (jnp.concatenate([start[None], following]) for start, following in zip(begin, after, strict=True))
         there = place < first.count
         return tuple(jnp.where(there, new, old) for new, old in zip(both, row, strict=True)), None
 
@@ -129,18 +129,18 @@ def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[
 
 def _edit_distance_error(call: Call, first: Array, second: Array) -> Array:
     options = call.options
-    grids = [call.context.grid(one.axis).mask for one in call.node.connected]
-    ignored = tuple(int(one) for one in options["tokensToIgnore"])
-    one, other = (
-        _tokens(jax.lax.stop_gradient(call.flat(values, at)), grids[at], bool(options["squashInputs"]), ignored)
-        for at, values in enumerate((first, second))
+    grids = [call.context.grid(node.axis).mask for node in call.node.connected]
+    ignored = tuple(int(option) for option in options["tokensToIgnore"])
+    left, right = (
+        _tokens(jax.lax.stop_gradient(call.flat(values, index)), grids[index], bool(options["squashInputs"]), ignored)
+        for index, values in enumerate((first, second))
     )
     penalties = Penalties(*(float(options[name]) for name in ("subPen", "delPen", "insPen")))
     dtype = first.dtype
     count = _distances if penalties == (1, 1, 1) else _edits  # with penalties of 1 the cost is the number of edits
-    distance = jnp.sum(count(one, other, penalties, dtype))
+    distance = jnp.sum(count(left, right, penalties, dtype))
     real = jnp.any(grids[0], axis=0)
-    tokens = jnp.sum(jnp.where(real, jnp.maximum(one.count, 1), 0)).astype(dtype)
+    tokens = jnp.sum(jnp.where(real, jnp.maximum(left.count, 1), 0)).astype(dtype)
     frames = jnp.sum(grids[0]).astype(dtype)
     return (distance * frames / jnp.maximum(tokens, 1)).reshape(1)
 

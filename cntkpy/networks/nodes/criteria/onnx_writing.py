@@ -1,6 +1,6 @@
 """Rules for criteria, and for other sums over a minibatch: a criterion becomes a function of a minibatch of ONNX.
 
-What is behind the ends of sequences does not count, where a model has their lengths.
+Padding of sequences does not count, where a model has their lengths.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ def _number(use: Use, value: str) -> str:
 
 
 def _samples(emit: Emitter, node: Node, value: str, lead: int) -> str:
-    """How many samples a node has, as a number."""
+    """Return the number of samples of a node."""
     inside = within(emit, node, value, 0)
     if inside is not None:
         return emit.op("ReduceSum", emit.cast(inside), keepdims=0)
     return emit.cast(emit.op("ReduceProd", emit.leading(value, lead), keepdims=0))
 
 
-def _picked(emit: Emitter, values: str, size: int, at: str) -> str:
-    """Of the last axis the element `at` (one number on that axis); 0 if there is none."""
-    here = emit.op("Equal", emit.integers(range(size)), at)
+def _picked(emit: Emitter, values: str, size: int, index: str) -> str:
+    """Return the element `index` of the last axis (one number on that axis); 0 if there is none."""
+    here = emit.op("Equal", emit.integers(range(size)), index)
     return emit.reduce("Sum", emit.op("Where", here, values, emit.real(0)), [-1])
 
 
@@ -54,9 +54,9 @@ def square_error(use: Use) -> str:
 
 def logistic(use: Use) -> str:
     """-sum of w log(y p + (1 - y)(1 - p)), with weights times the samples by the sum of weights."""
-    emit, (y, p), one = use.emit, (use.flat(0), use.flat(1)), use.emit.real(1)
-    other = emit.op("Mul", emit.op("Sub", one, y), emit.op("Sub", one, p))
-    cells = clipped_log(emit, emit.op("Add", emit.op("Mul", y, p), other))
+    emit, (y, p), unit = use.emit, (use.flat(0), use.flat(1)), use.emit.real(1)
+    complement = emit.op("Mul", emit.op("Sub", unit, y), emit.op("Sub", unit, p))
+    cells = clipped_log(emit, emit.op("Add", emit.op("Mul", y, p), complement))
     if len(use.operands) < 3:
         return emit.op("Neg", total(use, cells, 1))
     weights = use.flat(2)
@@ -66,12 +66,12 @@ def logistic(use: Use) -> str:
 
 
 def classification_error(use: Use) -> str:
-    """How many samples have a label that is not among the largest elements of z."""
+    """Count the samples with a label that is not among the largest elements of z."""
     emit, z = use.emit, use.flat(1)
     wanted = emit.op("ArgMax", use.flat(0), axis=-1, keepdims=1, select_last_index=0)
     if len(use.operands) < 3:
-        found = emit.op("ArgMax", z, axis=-1, keepdims=1, select_last_index=0)
-        return total(use, emit.cast(emit.op("Not", emit.op("Equal", found, wanted))), 1)
+        largest = emit.op("ArgMax", z, axis=-1, keepdims=1, select_last_index=0)
+        return total(use, emit.cast(emit.op("Not", emit.op("Equal", largest, wanted))), 1)
     size = shapes.size(use.operands[1].dims)
     score = _picked(emit, z, size, wanted)
     earlier = emit.op("And", emit.op("Equal", z, score), emit.op("Less", emit.integers(range(size)), wanted))
@@ -128,19 +128,19 @@ def _queries(use: Use) -> tuple[str, str, str]:
 def _ranks(use: Use, same: str, earlier: str) -> str:
     """For each document how many of its query have larger scores; of equal scores the smaller gain is first."""
     emit = use.emit
-    pairs = [(emit.op("Transpose", one, perm=[1, 0]), one) for one in (sample_rows(use, 0), sample_rows(use, 1))]
+    pairs = [(emit.op("Transpose", rows, perm=[1, 0]), rows) for rows in (sample_rows(use, 0), sample_rows(use, 1))]
     less = emit.op("Less", *pairs[0])
     tied = emit.op("And", emit.op("Equal", *pairs[0]), earlier)
     tied = emit.op("And", emit.op("Equal", *pairs[1]), emit.op("Or", less, tied))
-    before = emit.op("And", same, emit.op("Or", emit.op("Greater", *pairs[1]), tied))
-    return emit.reduce("Sum", emit.cast(before), [-1])
+    ahead = emit.op("And", same, emit.op("Or", emit.op("Greater", *pairs[1]), tied))
+    return emit.reduce("Sum", emit.cast(ahead), [-1])
 
 
 def _of_queries(use: Use, same: str, place: str, actual: str, best: str) -> str:
     """The mean over queries of the sum of `actual` by the sum of `best`; 0 where that is 0. Both have one column."""
     emit, zero = use.emit, use.emit.real(0)
     members = emit.cast(same)
-    actual, best = (emit.op("MatMul", members, one) for one in (actual, best))
+    actual, best = (emit.op("MatMul", members, sums) for sums in (actual, best))
     nothing = emit.op("Equal", best, zero)
     ratio = emit.op("Where", nothing, zero, emit.op("Div", actual, emit.op("Where", nothing, emit.real(1), best)))
     first = emit.op("Equal", place, zero)

@@ -18,11 +18,11 @@ def _elu(t: Target) -> Node:
     (x,) = t.inputs(1)
     positive = t.add("RectifiedLinear", [x], ".positive")
     power = t.add("Exp", [t.add("Minus", [x, positive], ".negative")], ".power")
-    rest = t.add("Minus", [power, t.number(1, ".one")], ".rest")
+    excess = t.add("Minus", [power, t.number(1, ".one")], ".rest")
     alpha = t.attributes["alpha"]
     if alpha != 1:
-        rest = t.add("ElementTimes", [t.number(alpha, ".alpha"), rest], ".scaled")
-    return t.add("Plus", [positive, rest])
+        excess = t.add("ElementTimes", [t.number(alpha, ".alpha"), excess], ".scaled")
+    return t.add("Plus", [positive, excess])
 
 
 def _pow(t: Target) -> Node:

@@ -17,27 +17,27 @@ def aligned(use: Use, values: list[Array | Data]) -> tuple[list[Node], Axes]:
     Raises:
         Unusable: they are broadcast along an axis of the minibatch.
     """
-    rank = max(len(one.axes) if isinstance(one, Data) else one.value.ndim for one in values)
+    rank = max(len(value.axes) if isinstance(value, Data) else value.value.ndim for value in values)
     axes: list[int | str] = [1] * rank
-    for one in values:
-        if isinstance(one, Data):
-            _merge(axes, one.axes)
-    values = [_without_batch(use, one, axes) if isinstance(one, Array) else one for one in values]
-    for one in values:
-        if isinstance(one, Array):
-            _merge_array(axes, one.value.shape)
+    for value in values:
+        if isinstance(value, Data):
+            _merge(axes, value.axes)
+    values = [_without_batch(use, value, axes) if isinstance(value, Array) else value for value in values]
+    for value in values:
+        if isinstance(value, Array):
+            _merge_array(axes, value.value.shape)
     nodes: list[Node] = []
-    for one in values:
-        if isinstance(one, Data):
-            if one.words and one.words != tuple(word for word in axes if isinstance(word, str)):
+    for value in values:
+        if isinstance(value, Data):
+            if value.words and value.words != tuple(word for word in axes if isinstance(word, str)):
                 raise Unusable("its operands have different axes of the minibatch")
-            nodes.append(one.node)
+            nodes.append(value.node)
             continue
-        shape = (1,) * (rank - one.value.ndim) + one.value.shape
+        shape = (1,) * (rank - value.value.ndim) + value.value.shape
         dims = [size for size, axis in zip(shape, axes, strict=True) if isinstance(axis, int)]
-        while len(dims) > one.value.ndim or (len(dims) > 1 and dims[0] == 1):
+        while len(dims) > value.value.ndim or (len(dims) > 1 and dims[0] == 1):
             dims = dims[1:]
-        nodes.append(use.build.parameter(one, dims or (1,)))
+        nodes.append(use.build.parameter(value, dims or (1,)))
     return nodes, tuple(axes)
 
 
@@ -53,28 +53,28 @@ def _without_batch(use: Use, array: Array, axes: list[int | str]) -> Array:
     return array if value is array.value else Array(value)
 
 
-def _merge(axes: list[int | str], own: Axes) -> None:
-    offset = len(axes) - len(own)
-    for index, one in enumerate(own, offset):
+def _merge(axes: list[int | str], operand_axes: Axes) -> None:
+    offset = len(axes) - len(operand_axes)
+    for index, size in enumerate(operand_axes, offset):
         if axes[index] == 1:
-            axes[index] = one
-        elif one not in (1, axes[index]):
-            raise Unusable(f"its operands cannot be broadcast: an axis is {axes[index]} and {one}")
-    for index, one in enumerate(own, offset):
-        if isinstance(axes[index], str) and one == 1:
+            axes[index] = size
+        elif size not in (1, axes[index]):
+            raise Unusable(f"its operands cannot be broadcast: an axis is {axes[index]} and {size}")
+    for index, size in enumerate(operand_axes, offset):
+        if isinstance(axes[index], str) and size == 1:
             raise Unusable(f"an operand has 1 element where the other has the axis '{axes[index]}' of the minibatch")
 
 
-def _merge_array(axes: list[int | str], own: tuple[int, ...]) -> None:
-    for index, one in enumerate(own, len(axes) - len(own)):
+def _merge_array(axes: list[int | str], dims: tuple[int, ...]) -> None:
+    for index, size in enumerate(dims, len(axes) - len(dims)):
         if axes[index] == 1:
-            axes[index] = one
-        elif one not in (1, axes[index]):
-            raise Unusable(f"its operands cannot be broadcast: an axis is {axes[index]} and {one}")
+            axes[index] = size
+        elif size not in (1, axes[index]):
+            raise Unusable(f"its operands cannot be broadcast: an axis is {axes[index]} and {size}")
 
 
 def _whole(use: Use) -> list[Array | Data]:
-    return [one for index in range(len(use.inputs)) if isinstance(one := use.value(index), (Array, Data))]
+    return [operand for index in range(len(use.inputs)) if isinstance(operand := use.value(index), (Array, Data))]
 
 
 def one(kind: str) -> Rule:
@@ -97,10 +97,10 @@ def folded(kind: str) -> Rule:
 
     def rule(use: Use) -> list[Value]:
         nodes, axes = aligned(use, _whole(use))
-        found = nodes[0]
+        result = nodes[0]
         for node in nodes[1:]:
-            found = use.build.node(kind, found, node)
-        return [use.build.data(found, axes)]
+            result = use.build.node(kind, result, node)
+        return [use.build.data(result, axes)]
 
     return rule
 
@@ -132,10 +132,10 @@ def extreme(comparison: str) -> Rule:
 
     def rule(use: Use) -> list[Value]:
         nodes, axes = aligned(use, _whole(use))
-        found = nodes[0]
+        result = nodes[0]
         for node in nodes[1:]:
-            found = use.build.node("If", use.build.node(comparison, found, node), found, node)
-        return [use.build.data(found, axes)]
+            result = use.build.node("If", use.build.node(comparison, result, node), result, node)
+        return [use.build.data(result, axes)]
 
     return rule
 
@@ -159,7 +159,7 @@ def clip(use: Use) -> list[Value]:
     least, most = use.real("min", 1), use.real("max", 2)
     least = most if least is not None and most is not None and least > most else least
     build, x = use.build, use.data().node
-    low, high = (build.number(np.inf * sign if one is None else one) for one, sign in ((least, -1), (most, 1)))
+    low, high = (build.number(np.inf * sign if limit is None else limit) for limit, sign in ((least, -1), (most, 1)))
     return use.same(build.node("Clip", low, high, x))
 
 
@@ -176,12 +176,12 @@ CONDITIONS = ("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual
 
 
 def _is_condition(node: Node) -> bool:
-    """Whether a node has the values 0 and 1 only."""
+    """Return whether a node has the values 0 and 1 only."""
     return node.operation in CONDITIONS
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether a node has whole numbers only."""
+    """Return whether a node has whole numbers only."""
     function = node.operation == "ElementFunction" and node.options["function"] == "round"
     numbers = node.operation == "TopK" and bool(node.options["numbers"])
     reshaped = node.operation == "NewReshape" and _is_whole(node.input(0))

@@ -19,7 +19,7 @@ FUNCTIONS = {
     "erf": "Erf",
     "round": "Round",
 }
-"""What ElementFunction computes, by the names of ONNX operators."""
+"""Functions of ElementFunction by the names of ONNX operators."""
 
 
 def function(use: Use) -> str:
@@ -54,9 +54,9 @@ def log_plus(use: Use) -> str:
     emit, (x, y) = use.emit, use.aligned()
     high, difference = emit.op("Max", x, y), emit.op("Neg", emit.op("Abs", emit.op("Sub", x, y)))
     known = emit.op("Where", emit.op("Equal", x, y), emit.real(0), difference)  # also where both are infinite
-    more = emit.op("Log", emit.op("Add", emit.real(1), emit.op("Exp", known)))
+    excess = emit.op("Log", emit.op("Add", emit.real(1), emit.op("Exp", known)))
     far = emit.op("Less", known, emit.real(-LOGPLUS_LARGEST))
-    return emit.op("Where", far, high, emit.op("Add", high, more))
+    return emit.op("Where", far, high, emit.op("Add", high, excess))
 
 
 def clip(use: Use) -> str:
@@ -67,8 +67,8 @@ def clip(use: Use) -> str:
 
 def choice(use: Use) -> str:
     """The second operand where the first is not 0, else the third."""
-    condition, chosen, other = use.aligned()
-    return use.emit.op("Where", use.emit.op("Equal", condition, use.emit.real(0)), other, chosen)
+    condition, chosen, alternative = use.aligned()
+    return use.emit.op("Where", use.emit.op("Equal", condition, use.emit.real(0)), alternative, chosen)
 
 
 def diag_times(use: Use) -> str:

@@ -1,1 +1,1 @@
-"""What rules for CNTK's model files share: primitives, records, the network to be made of them."""
+"""Support for the rules for CNTK's model files: primitives, records, the network to be made of them."""

@@ -38,7 +38,7 @@ class Body:
     name: str
 
     def next_node_follows(self, ahead: int) -> bool:
-        """Whether what is `ahead` bytes after the position looks like the next node, or the end of the list."""
+        """Return whether what is `ahead` bytes after the position looks like the next node, or the end of the list."""
         return any(self.reader.sees(word, ahead) for word in (*PRECISIONS, "ENodeList"))
 
     def bad(self, message: str) -> BadFile:

@@ -71,10 +71,10 @@ class Table:
             raise BadFile(f"'{key}' is {_word(value)}, not {_NAMES[kind]}", self.at)
         return value
 
-    def need(self, key: str, kind: type[T], what: str) -> T:
-        """A value that must be there; `what` names the dictionary in the message."""
+    def need(self, key: str, kind: type[T], owner: str) -> T:
+        """Return a required value; `owner` names the dictionary in the message."""
         if self.entries.get(key) is None:
-            raise BadFile(f"{what} has no '{key}'", self.at)
+            raise BadFile(f"{owner} has no '{key}'", self.at)
         return self._checked(key, kind, self.entries[key])
 
 
@@ -91,7 +91,7 @@ _NAMES: dict[type, str] = {
 }
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return _NAMES.get(cast("type[Any]", type(value)), "something else")
 
 

@@ -28,9 +28,9 @@ class BadFile(Exception):
         at: offset in the file.
     """
 
-    def __init__(self, message: str, at: int) -> None:
+    def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
-        self.at = at
+        self.at = position
 
 
 class NotSupported(Exception):

@@ -47,7 +47,7 @@ class Operation:
         return [inputs[i] for i in self.order] + inputs[len(self.order) :]
 
 
-def axis_of(value: AxisValue, at: int) -> Axis:
+def axis_of(value: AxisValue, position: int) -> Axis:
     """An axis as records have it."""
     special = {_ALL_STATIC: "all static", END: "end", _ALL: "all"}
     if value.index == _DYNAMIC:
@@ -55,7 +55,7 @@ def axis_of(value: AxisValue, at: int) -> Axis:
     if value.index in special:
         return Axis(special[value.index])
     if abs(value.index) > 1000:
-        raise BadFile(f"the axis {value.index} is not known", at)
+        raise BadFile(f"the axis {value.index} is not known", position)
     return Axis("static", value.index)
 
 

@@ -87,11 +87,11 @@ def fields(span: Span) -> Iterator[Field]:
     """The fields of a message, in the order of the file."""
     content, position, end = span
     while position < end:
-        at = position
+        field_start = position
         key, position = read_varint(content, position, end)
         number, wire = key >> 3, key & 7
         if number == 0:
-            raise BadFile("a field has the number 0", at)
+            raise BadFile("a field has the number 0", field_start)
         value = 0
         if wire == VARINT:
             start = position
@@ -102,9 +102,9 @@ def fields(span: Span) -> Iterator[Field]:
             elif wire in _WIDTHS:
                 length = _WIDTHS[wire]
             else:
-                raise BadFile(f"a field has the wire type {wire}", at)
+                raise BadFile(f"a field has the wire type {wire}", field_start)
             if length > end - position:
-                raise BadFile(f"a field of {length} bytes does not fit: {end - position} are left", at)
+                raise BadFile(f"a field of {length} bytes does not fit: {end - position} are left", field_start)
             start, position = position, position + length
         yield Field(number, wire, value, Span(content, start, position))
 
@@ -123,10 +123,10 @@ def read_varint(content: bytes, position: int, end: int) -> tuple[int, int]:
     raise BadFile("a number is too long", start)
 
 
-def varints(found: list[Field]) -> list[int]:
+def varints(parts: list[Field]) -> list[int]:
     """The values of a repeated varint field, packed or not."""
     result: list[int] = []
-    for field in found:
+    for field in parts:
         if field.wire != BYTES:
             result.append(field.varint())
             continue
@@ -137,11 +137,11 @@ def varints(found: list[Field]) -> list[int]:
     return result
 
 
-def reals(found: list[Field], dtype: np.dtype) -> np.ndarray:
+def reals(parts: list[Field], dtype: np.dtype) -> np.ndarray:
     """The values of a repeated float or double field, packed or not."""
     wire = FIXED32 if dtype.itemsize == 4 else FIXED64
     runs: list[tuple[int, int]] = []
-    for field in found:
+    for field in parts:
         if field.wire != BYTES:
             field.expect(wire)
         start, end = field.span.start, field.span.end
@@ -150,8 +150,8 @@ def reals(found: list[Field], dtype: np.dtype) -> np.ndarray:
         runs.append((start, end))
     if len(runs) == 1:
         start, end = runs[0]
-        return np.frombuffer(found[0].span.content, dtype, (end - start) // dtype.itemsize, start)
-    return np.frombuffer(b"".join(found[0].span.content[start:end] for start, end in runs), dtype)
+        return np.frombuffer(parts[0].span.content, dtype, (end - start) // dtype.itemsize, start)
+    return np.frombuffer(b"".join(parts[0].span.content[start:end] for start, end in runs), dtype)
 
 
 __all__ = ["Field", "Span", "fields", "read_varint", "reals", "varints"]

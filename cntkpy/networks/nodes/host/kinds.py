@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 
@@ -31,7 +32,7 @@ HOST, DIMS = "host", "dims"
 """Options: the `HostFunction`, and the shape of a sample of the result."""
 
 MAX_STATES = 16
-"""How many states of forward calls are kept for backward calls that have not come yet."""
+"""Number of states of forward calls that are kept for backward calls that have not come yet."""
 
 
 class HostFunction(Protocol):
@@ -47,12 +48,12 @@ class HostFunction(Protocol):
         """A state for `backward`, and the value: samples like those of the operands with the most dynamic axes."""
         ...
 
-    def backward(self, state: Any, gradient: Samples) -> list[Samples | None]:
+    def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
         """The gradient by each operand, of the gradient by the value; None: it is 0."""
         ...
 
     def stored(self) -> dict[str, Any]:
-        """What a model file keeps, JSON-able: `StoredHost` is made of it."""
+        """Return the description for a model file, JSON-able: `StoredHost` is made of it."""
         ...
 
 
@@ -65,7 +66,7 @@ class StoredHost:
         dynamic: see `HostFunction`.
     """
 
-    def __init__(self, operation: str, state: Any, dynamic: Sequence[int]) -> None:
+    def __init__(self, operation: str, state: object, dynamic: Sequence[int]) -> None:
         self.operation, self.state, self.dynamic = operation, state, tuple(dynamic)
 
     def forward(self, operands: list[Samples]) -> tuple[Any, Samples]:
@@ -76,12 +77,12 @@ class StoredHost:
         """
         raise self._missing()
 
-    def backward(self, state: Any, gradient: Samples) -> list[Samples | None]:
+    def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
         """See `forward`."""
         raise self._missing()
 
     def stored(self) -> dict[str, Any]:
-        """What it was made of."""
+        """Return the description that it was made of."""
         return {"operation": self.operation, "state": self.state, "dynamic": list(self.dynamic)}
 
     def _missing(self) -> UserError:
@@ -93,11 +94,11 @@ class StoredHost:
 
 
 _failures: list[BaseException] = []
-"""What Python code has raised inside of a compiled program, which has NaN as the value then."""
+"""Errors that Python code has raised inside of a compiled program, which has NaN as the value then."""
 
 
 def is_failed() -> bool:
-    """Whether Python code has raised something inside of a compiled program."""
+    """Return whether Python code has raised something inside of a compiled program."""
     return bool(_failures)
 
 
@@ -116,7 +117,7 @@ class _States:
         self._numbers = itertools.count(1)
         self._kept: OrderedDict[int, Any] = OrderedDict()
 
-    def put(self, state: Any) -> int:
+    def put(self, state: object) -> int:
         """The number of a state."""
         number = next(self._numbers)
         self._kept[number] = state
@@ -139,7 +140,7 @@ def samples_of(array: NDArray[Any], mask: NDArray[np.bool_], dynamic: int) -> Sa
 
 
 def in_cells(
-    samples: Samples, mask: NDArray[np.bool_], shape: tuple[int, ...], dtype: Any, dynamic: int, what: str
+    samples: Samples, mask: NDArray[np.bool_], shape: tuple[int, ...], dtype: Any, dynamic: int, subject: str
 ) -> NDArray[Any]:
     """The inverse of `samples_of`; padding is 0.
 
@@ -149,31 +150,31 @@ def in_cells(
         shape: of the result: (T, S, *sample), or (*sample) without dynamic axes.
         dtype: of the result.
         dynamic: how many dynamic axes the samples have.
-        what: begins the message of an error.
+        subject: begins the message of an error.
 
     Raises:
         UserError: they have another number or another shape.
     """
     if dynamic == 0:
-        return _shaped(samples, shape, dtype, what)
+        return _shaped(samples, shape, dtype, subject)
     if dynamic == 2:
-        lengths = [int(one) for one in mask.sum(axis=0) if one]
-        found = [len(np.atleast_1d(one)) for one in samples]
-        if found != lengths:
-            message = f"{what} has sequences of {shorten(str(found))} steps, {shorten(str(lengths))} are expected"
+        lengths = [int(length) for length in mask.sum(axis=0) if length]
+        counts = [len(np.atleast_1d(sample)) for sample in samples]
+        if counts != lengths:
+            message = f"{subject} has sequences of {shorten(str(counts))} steps, {shorten(str(lengths))} are expected"
             raise UserError("BadShape", message)
         samples = np.concatenate(
-            [np.asarray(one).reshape(steps, -1) for one, steps in zip(samples, found, strict=True)]
+            [np.asarray(sample).reshape(steps, -1) for sample, steps in zip(samples, counts, strict=True)]
         )
     cells = np.zeros((mask.shape[1], mask.shape[0], *shape[2:]), dtype)
-    cells[mask.T] = _shaped(samples, (int(mask.sum()), *shape[2:]), dtype, what)
+    cells[mask.T] = _shaped(samples, (int(mask.sum()), *shape[2:]), dtype, subject)
     return np.swapaxes(cells, 0, 1)
 
 
-def _shaped(given: Any, shape: tuple[int, ...], dtype: Any, what: str) -> NDArray[Any]:
-    array = np.asarray(given)
+def _shaped(value: Any, shape: tuple[int, ...], dtype: Any, subject: str) -> NDArray[Any]:
+    array = np.asarray(value)
     if array.size != np.prod(shape):
-        raise UserError("BadShape", f"{what} has the shape {array.shape}, {shape} is expected")
+        raise UserError("BadShape", f"{subject} has the shape {array.shape}, {shape} is expected")
     return array.reshape(shape).astype(dtype, copy=False)
 
 
@@ -182,7 +183,7 @@ def _shape(node: Node) -> Shape | None:
     return tuple(node.options[DIMS])
 
 
-def _computed(call: Any, *operands: Array) -> Array:
+def _computed(call: Call, *operands: Array) -> Array:
     """The value that the host computes."""
     host: HostFunction = call.options[HOST]
     if isinstance(host, StoredHost):
@@ -200,51 +201,53 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
     result = jax.ShapeDtypeStruct(shape, dtype)
     number = jax.ShapeDtypeStruct((), np.int64)
 
-    def value(mask: Any, *operands: Any) -> tuple[Any, NDArray[Any]]:
-        at = np.asarray(mask)
+    def value(mask: Array | None, *operands: Any) -> tuple[Any, NDArray[Any]]:
+        steps = np.asarray(mask)
         pairs = zip(operands, host.dynamic, strict=True)
         try:
-            state, found = host.forward([samples_of(np.asarray(one), at, axes) for one, axes in pairs])
-            return state, in_cells(found, at, shape, dtype, dynamic, f"the value of '{name}'")
+            state, results = host.forward([samples_of(np.asarray(operand), steps, axes) for operand, axes in pairs])
+            return state, in_cells(results, steps, shape, dtype, dynamic, f"the value of '{name}'")
         except BaseException as error:  # JAX would make one of its own of it, of SystemExit as well
             _failures.append(error)
             return None, np.full(shape, np.nan, dtype)
 
-    def value_only(mask: Any, *operands: Any) -> NDArray[Any]:
+    def value_only(mask: Array | None, *operands: object) -> NDArray[Any]:
         return value(mask, *operands)[1]
 
-    def value_and_state(mask: Any, *operands: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        state, found = value(mask, *operands)
-        return found, np.asarray(states.put(state))
+    def value_and_state(mask: Array | None, *operands: object) -> tuple[NDArray[Any], NDArray[Any]]:
+        state, result = value(mask, *operands)
+        return result, np.asarray(states.put(state))
 
     def zeros(operands: tuple[Any, ...]) -> tuple[NDArray[Any], ...]:
-        return tuple(np.zeros(one.shape, one.dtype) for one in operands)
+        return tuple(np.zeros(operand.shape, operand.dtype) for operand in operands)
 
-    def gradients(at: Any, mask: Any, gradient: Any, *operands: Any) -> tuple[NDArray[Any], ...]:
-        places, state = np.asarray(mask), states.take(int(at))
+    def gradients(ticket: Any, mask: Array | None, gradient: Any, *operands: Any) -> tuple[NDArray[Any], ...]:
+        places, state = np.asarray(mask), states.take(int(ticket))
         if _failures:
             return zeros(operands)
         try:
-            found: list[Any] = host.backward(state, samples_of(np.asarray(gradient), places, dynamic))
+            gradients: list[Any] = host.backward(state, samples_of(np.asarray(gradient), places, dynamic))
             return tuple(
-                like if one is None else in_cells(one, places, like.shape, like.dtype, axes, f"a gradient of '{name}'")
-                for one, like, axes in zip(found, zeros(operands), host.dynamic, strict=True)
+                like
+                if gradient is None
+                else in_cells(gradient, places, like.shape, like.dtype, axes, f"a gradient of '{name}'")
+                for gradient, like, axes in zip(gradients, zeros(operands), host.dynamic, strict=True)
             )
         except BaseException as error:
             _failures.append(error)
-            return tuple(np.full(one.shape, np.nan, one.dtype) for one in operands)
+            return tuple(np.full(operand.shape, np.nan, operand.dtype) for operand in operands)
 
     def primal(mask: Array, *operands: Array) -> Array:
         return io_callback(value_only, result, mask, *operands)
 
     def forward(mask: Array, *operands: Array) -> tuple[Array, Any]:
-        found, at = io_callback(value_and_state, (result, number), mask, *operands)
-        return found, (at, mask, operands)
+        computed, ticket = io_callback(value_and_state, (result, number), mask, *operands)
+        return computed, (ticket, mask, operands)
 
     def backward(kept: Any, gradient: Array) -> tuple[Any, ...]:
-        at, mask, operands = kept
-        kinds = tuple(jax.ShapeDtypeStruct(one.shape, one.dtype) for one in operands)
-        return None, *io_callback(gradients, kinds, at, mask, gradient, *operands)
+        ticket, mask, operands = kept
+        kinds = tuple(jax.ShapeDtypeStruct(operand.shape, operand.dtype) for operand in operands)
+        return None, *io_callback(gradients, kinds, ticket, mask, gradient, *operands)
 
     return custom_gradient(primal, forward, backward)
 

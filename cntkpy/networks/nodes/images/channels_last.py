@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread
 
 Array = Any
@@ -16,7 +16,7 @@ Sizes = tuple[int, ...]
 
 
 class Window(NamedTuple):
-    """How a kernel slides, per axis.
+    """Geometry of a sliding kernel, per axis.
 
     Attributes:
         stride: step.
@@ -50,10 +50,10 @@ def channels_last(window: Window) -> Any:
             precision=jax.lax.Precision.HIGHEST,
         )
 
-    def forward(x: Array, kernel: Array) -> Any:
+    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
         return primal(x, kernel), (x, kernel)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
         axes = tuple(range(x.ndim - 2))
         inside: list[tuple[int, int]] = []
@@ -62,14 +62,14 @@ def channels_last(window: Window) -> Any:
             full = _spread(x.shape[1 + axis], window.spread[axis])
             size = _spread(kernel.shape[axis], window.kernel_spread[axis])
             steps = _spread(g.shape[1 + axis], window.stride[axis])
-            before = window.padding[axis][0]
-            inside.append((size - 1 - before, full - steps + before))
-            outside.append((before, steps + size - full - 1 - before))
+            leading = window.padding[axis][0]
+            inside.append((size - 1 - leading, full - steps + leading))
+            outside.append((leading, steps + size - full - 1 - leading))
         turned = jnp.swapaxes(jnp.flip(kernel, axes), -1, -2)
         to_x = channels_last(Window(window.spread, tuple(inside), window.stride, window.kernel_spread))
         to_kernel = channels_last(Window(window.kernel_spread, tuple(outside), window.spread, window.stride))
-        found = to_kernel(jnp.swapaxes(x, 0, -1), jnp.moveaxis(g, 0, -2))
-        return to_x(g, turned), jnp.moveaxis(found, 0, -2)
+        gradient = to_kernel(jnp.swapaxes(x, 0, -1), jnp.moveaxis(g, 0, -2))
+        return to_x(g, turned), jnp.moveaxis(gradient, 0, -2)
 
     return custom_gradient(primal, forward, backward)
 
@@ -78,9 +78,9 @@ def _axes(window: Window, sizes: Sizes, kernel: Sizes) -> list[Axis]:
     """Return the axes of a convolution whose operand is spread."""
     axes: list[Axis] = []
     for number, size in enumerate(sizes):
-        (before, after), reach = window.padding[number], _spread(kernel[number], window.kernel_spread[number])
-        result = _spread(size, window.spread[number]) + before + after - reach + 1
-        axes.append(Axis(size, kernel[number], before, window.spread[number], window.kernel_spread[number], result))
+        (leading, after), reach = window.padding[number], _spread(kernel[number], window.kernel_spread[number])
+        result = _spread(size, window.spread[number]) + leading + after - reach + 1
+        axes.append(Axis(size, kernel[number], leading, window.spread[number], window.kernel_spread[number], result))
     return axes
 
 

@@ -21,21 +21,21 @@ from cntkpy.networks.nodes.images.geometry import extended
 
 
 def _windows_body(body: Body) -> Attributes:
-    """What convolution and pooling have in common since version 5."""
+    """Return the attributes that convolution and pooling share since version 5."""
     r = body.reader
-    found: Attributes = {"kernelShape": r.shape(), "mapShape": r.shape(), "stride": r.shape()}
-    found["sharing"], found["autoPadding"] = r.booleans() or (True,), r.booleans() or (False,)
-    found["lowerPad"], found["upperPad"] = r.shape(), r.shape()
+    attributes: Attributes = {"kernelShape": r.shape(), "mapShape": r.shape(), "stride": r.shape()}
+    attributes["sharing"], attributes["autoPadding"] = r.booleans() or (True,), r.booleans() or (False,)
+    attributes["lowerPad"], attributes["upperPad"] = r.shape(), r.shape()
     kind = r.i32()
-    found["kind"] = {0: "none", 1: "max", 2: "average"}.get(kind, str(kind))
-    found["imageLayout"] = layout_of(body, r.i32())
+    attributes["kind"] = {0: "none", 1: "max", 2: "average"}.get(kind, str(kind))
+    attributes["imageLayout"] = layout_of(body, r.i32())
     r.u64()
-    found["transpose"] = r.boolean() if body.version >= 9 else False
+    attributes["transpose"] = r.boolean() if body.version >= 9 else False
     output = r.shape() if body.version >= 20 else ()
-    found["outputShape"] = () if not any(output) else output
-    found["ceilOutDim"] = r.boolean() if body.version >= 21 else False
-    found["includePad"] = r.boolean() if body.version >= 23 else False
-    return found
+    attributes["outputShape"] = () if not any(output) else output
+    attributes["ceilOutDim"] = r.boolean() if body.version >= 21 else False
+    attributes["includePad"] = r.boolean() if body.version >= 23 else False
+    return attributes
 
 
 def _convolution_body(body: Body) -> Attributes:
@@ -52,11 +52,11 @@ def _convolution_body(body: Body) -> Attributes:
             "autoPadding": (padding,),
             "imageLayout": layout,
         }
-    found = _windows_body(body)
-    found["twoD"] = r.boolean()
+    attributes = _windows_body(body)
+    attributes["twoD"] = r.boolean()
     if body.version >= 18:
-        found["dilation"] = r.shape()
-    return found
+        attributes["dilation"] = r.shape()
+    return attributes
 
 
 def _old_pooling_body(body: Body) -> Attributes:
@@ -70,8 +70,8 @@ def _roi_pooling_body(body: Body) -> Attributes:
     r = body.reader
     shape = r.shape()
     kind, scale = (r.i32(), r.f64()) if body.version >= 26 else (1, 1 / 16)
-    found = {"outputShape": shape, "kind": {1: "max", 2: "average"}.get(kind, str(kind)), "spatialScale": scale}
-    return {**found, "relative": body.version < 26}
+    attributes = {"outputShape": shape, "kind": {1: "max", 2: "average"}.get(kind, str(kind)), "spatialScale": scale}
+    return {**attributes, "relative": body.version < 26}
 
 
 def _crop_body(body: Body) -> Attributes:

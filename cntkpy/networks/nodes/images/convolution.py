@@ -42,6 +42,7 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Convolution and pooling"
 SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
@@ -60,7 +61,7 @@ CHANNEL_PADDING = Option(
 
 
 def is_two_d(options: dict[str, Any]) -> bool:
-    """Whether these are the options of the 2-D form."""
+    """Return whether these are the options of the 2-D form."""
     return "kernelWidth" in options
 
 
@@ -109,7 +110,7 @@ def _shape_2d(node: Node) -> Shape | None:
     return (width, height, maps) if is_chw(node.options["imageLayout"]) else (maps, width, height)
 
 
-def _forward_2d(call: Any, weights: Array, x: Any) -> Any:
+def _forward_2d(call: Call, weights: Array, x: Any) -> Any:
     node = call.node
     geometry, channels = geometry_2d(node, node.input(1).shape)
     (kw, kh), (width, height) = geometry.kernel, geometry.inputs
@@ -205,16 +206,18 @@ class Plan:
         if self.transpose or self.local:
             raise ShapeProblem("groups need transpose=false and sharing=true")
         if not spans_channels(self.geometry.reversed()):
-            own = self.geometry.inputs[-1] // self.groups
-            raise ShapeProblem(f"a kernel with {self.groups} groups has all {own} channels of a group, without padding")
+            channels = self.geometry.inputs[-1] // self.groups
+            raise ShapeProblem(
+                f"a kernel with {self.groups} groups has all {channels} channels of a group, without padding"
+            )
 
 
 def _maps_of(node: Node, kernel: Shape) -> int:
     weights = node.input(0).shape
     if weights is None or 0 in weights:
         raise ShapeProblem("mapCount is needed, because the shape of the weights is not given")
-    count, rest = divmod(shapes.size(weights), shapes.size(kernel))
-    if rest or count < 1:
+    count, remainder = divmod(shapes.size(weights), shapes.size(kernel))
+    if remainder or count < 1:
         raise ShapeProblem(f"the weights do not hold whole kernels of shape {shapes.text(kernel)}")
     return count
 
@@ -236,7 +239,7 @@ def _shape_nd(node: Node) -> Shape | None:
     return plan.shape
 
 
-def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
+def _forward_nd(call: Call, weights: Array, x: Any) -> Any:
     node = call.node
     plan = Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
@@ -266,7 +269,7 @@ def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
 
 
 def spans_channels(geometry: Geometry) -> bool:
-    """Whether a window has all elements of the first axis."""
+    """Return whether a window has all elements of the first axis."""
     return geometry.outputs[0] == 1 and geometry.padding[0] == (0, 0) and len(geometry.inputs) > 1
 
 
@@ -299,8 +302,8 @@ def _slide_local(x: Array, kernel: Array, geometry: Geometry, plan: Plan) -> Arr
         dimension_numbers=dimensions,
         precision=jax.lax.Precision.HIGHEST,
     )
-    own = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
-    weights = kernel.reshape(plan.maps, *own, -1)
+    kernel_counts = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
+    weights = kernel.reshape(plan.maps, *kernel_counts, -1)
     weights = jnp.broadcast_to(weights, (plan.maps, *geometry.outputs, weights.shape[-1]))
     positions = spatial.lower()
     return jnp.einsum(f"nk{positions},m{positions}k->nm{positions}", patches, weights, precision="highest")
@@ -312,7 +315,7 @@ def _shape(node: Node) -> Shape | None:
     return _shape_2d(node) if is_two_d(node.options) else _shape_nd(node)
 
 
-def _forward(call: Any, weights: Array, x: Any) -> Any:
+def _forward(call: Call, weights: Array, x: object) -> Any:
     if is_two_d(call.node.options):
         return _forward_2d(call, weights, plain(x) if isinstance(x, OneChannel) else x)
     return _forward_nd(call, weights, x)

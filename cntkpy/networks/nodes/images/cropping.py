@@ -19,6 +19,7 @@ from cntkpy.networks.nodes.inputs.kinds import is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 
@@ -55,47 +56,47 @@ def _steps(node: Node) -> list[tuple[Node, Under]]:
         under = Under((geometry.stride[0], geometry.stride[1]), (middle[0], middle[1]))
         return [(image, under.inverse() if upwards else under)]
     size = (node.shape or ())[:2]
-    return [(one, Under()) for one in node.connected if not one.is_parameter and (one.shape or ())[:2] == size]
+    return [(node, Under()) for node in node.connected if not node.is_parameter and (node.shape or ())[:2] == size]
 
 
 def _below(node: Node) -> dict[Node, Under]:
     """Every node below that has the positions of an image, nearest first."""
-    found, waiting = {node: Under()}, deque([node])
+    reached, waiting = {node: Under()}, deque([node])
     while waiting:
-        one = waiting.popleft()
-        if one.kind.time.delay or one.shape is None or len(one.shape) < 2:
+        current = waiting.popleft()
+        if current.kind.time.delay or current.shape is None or len(current.shape) < 2:
             continue
-        for source, under in _steps(one):
-            if source not in found:
-                found[source] = found[one].then(under)
+        for source, under in _steps(current):
+            if source not in reached:
+                reached[source] = reached[current].then(under)
                 waiting.append(source)
-    return found
+    return reached
 
 
 def crop_offsets(node: Node) -> tuple[int, int]:
-    """Where the window of a Crop node begins: the column and the row."""
-    given = node.options["offsetX"], node.options["offsetY"]
-    if given[0] is not None and given[1] is not None:
-        return int(given[0]), int(given[1])
+    """Return the column and the row where the window of a Crop node begins."""
+    offsets = node.options["offsetX"], node.options["offsetY"]
+    if offsets[0] is not None and offsets[1] is not None:
+        return int(offsets[0]), int(offsets[1])
     x, y = _below(node.input(0)), _below(node.input(1))
     if len(node.inputs) == 4:
         a, b = node.input(2), node.input(3)
-        for below, one, index in ((x, a, 1), (y, b, 2)):
-            if one not in below:
+        for below, operand, index in ((x, a, 1), (y, b, 2)):
+            if operand not in below:
                 message = f"the positions of operand {index}, '{node.input(index - 1).name}', do not come from "
-                raise ShapeProblem(f"{message}'{one.name}'", "give the offsets as numbers")
+                raise ShapeProblem(f"{message}'{operand.name}'", "give the offsets as numbers")
         first, second = x[a], y[b]
     else:
-        common = next((one for one in x if one in y), None)
+        common = next((candidate for candidate in x if candidate in y), None)
         if common is None:
             message = f"'{node.input(0).name}' and '{node.input(1).name}' do not depend on a common image"
             raise ShapeProblem(message, "give the offsets as numbers, or two nodes whose positions are equal")
         first, second = x[common], y[common]
     if first.scale != second.scale:
         raise ShapeProblem("the two images do not have the same resolution, so no window of one lies above the other")
-    found = [(second.shift[axis] - first.shift[axis]) / first.scale[axis] for axis in range(2)]
+    distances = [(second.shift[axis] - first.shift[axis]) / first.scale[axis] for axis in range(2)]
     # A window with an even number of elements has its middle between two of them: the first one counts.
-    return math.floor(found[0] + 1e-6), math.floor(found[1] + 1e-6)
+    return math.floor(distances[0] + 1e-6), math.floor(distances[1] + 1e-6)
 
 
 def _shape(node: Node) -> Shape | None:
@@ -114,7 +115,7 @@ def _shape(node: Node) -> Shape | None:
     return (*y[:2], *x[2:])
 
 
-def _crop(call: Any, x: Array, y: Array, *equal: Array) -> Array:
+def _crop(call: Call, x: Array, y: Array, *equal: Array) -> Array:
     left, top = crop_offsets(call.node)
     width, height = call.node.shape[:2]
     return x[..., top : top + height, left : left + width]

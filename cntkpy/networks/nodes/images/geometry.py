@@ -39,7 +39,7 @@ class Geometry:
 
     @property
     def reach(self) -> Shape:
-        """How many elements lie from the first one to the last one of a window, per axis."""
+        """Return the number of elements from the first to the last one of a window, per axis."""
         return tuple(_reach(k, d) for k, d in zip(self.kernel, self.dilation, strict=True))
 
     def reversed(self) -> Geometry:
@@ -60,7 +60,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Placing:
-    """How windows are to lie, per axis.
+    """Options for the places of windows, per axis.
 
     Attributes:
         kernel: window size.
@@ -87,7 +87,7 @@ class Placing:
 
 
 def placing(options: Mapping[str, Any], rank: int, kernel_rest: Shape, stride_rest: Shape) -> Placing:
-    """What the options of a node say, for an operand of `rank` axes.
+    """Return the geometry of a node's options for an operand of `rank` axes.
 
     Args:
         options: of the node.
@@ -98,36 +98,36 @@ def placing(options: Mapping[str, Any], rank: int, kernel_rest: Shape, stride_re
     Raises:
         ShapeProblem: the options name more axes than there are.
     """
-    given = tuple(int(k) for k in options["kernelShape"])
-    if len(given) > rank:
-        raise ShapeProblem(f"the kernel {shapes.text(given)} has more axes than the input")
-    own = len(given)
+    kernel = tuple(int(k) for k in options["kernelShape"])
+    if len(kernel) > rank:
+        raise ShapeProblem(f"the kernel {shapes.text(kernel)} has more axes than the input")
+    rank_ = len(kernel)
     return Placing(
-        extended(given, own, rank, kernel_rest),
-        extended(options["stride"], own, rank, stride_rest),
-        extended(options["autoPadding"], own, rank, [False] * rank),
-        extended(options["lowerPad"], own, rank, [0] * rank),
-        extended(options["upperPad"], own, rank, [0] * rank),
-        extended(options.get("dilation", (1,)), own, rank, [1] * rank),
+        extended(kernel, rank_, rank, kernel_rest),
+        extended(options["stride"], rank_, rank, stride_rest),
+        extended(options["autoPadding"], rank_, rank, [False] * rank),
+        extended(options["lowerPad"], rank_, rank, [0] * rank),
+        extended(options["upperPad"], rank_, rank, [0] * rank),
+        extended(options.get("dilation", (1,)), rank_, rank, [1] * rank),
         shared=bool(options.get("sharedPadding", False)),
         ceiling=bool(options.get("ceilOutDim", False)),
     )
 
 
-def several(value: Any) -> tuple[Any, ...]:
+def several(value: object) -> tuple[Any, ...]:
     """An array option as a tuple; one value is an array of one."""
     return tuple(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else (value,)
 
 
-def extended(values: Any, kernel_rank: int, rank: int, rest: Sequence[Any]) -> tuple[Any, ...]:
-    """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `rest`."""
+def extended(values: object, kernel_rank: int, rank: int, remainder: Sequence[object]) -> tuple[Any, ...]:
+    """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `remainder`."""
     values = list(several(values))
     if not values:
         raise ShapeProblem("an array of window sizes, steps or paddings has no values")
     if len(values) > rank:
         raise ShapeProblem(f"{len(values)} values given for an operand of {rank} axes")
     values += [values[-1]] * (kernel_rank - len(values))
-    return (*values, *rest[len(values) : rank])
+    return (*values, *remainder[len(values) : rank])
 
 
 def windows(inputs: Shape, how: Placing) -> Geometry:
@@ -149,20 +149,20 @@ def windows(inputs: Shape, how: Placing) -> Geometry:
         reach = _reach(k, d)
         if how.auto[axis]:
             count = (n - 1) // s + 1
-            before = reach // 2 if how.extra_left else (reach - 1) // 2 - _shift(n, count, s, how.shared)
+            leading = reach // 2 if how.extra_left else (reach - 1) // 2 - _shift(n, count, s, how.shared)
         else:
-            before, after = how.lower[axis], how.upper[axis]
-            rest = n + before + after - reach
-            if rest < 0:
+            leading, after = how.lower[axis], how.upper[axis]
+            excess = n + leading + after - reach
+            if excess < 0:
                 raise ShapeProblem(
                     f"a window of {k} elements with the dilation {d} takes {reach} elements, more than the {n} of the "
-                    f"input with {before + after} of padding"
+                    f"input with {leading + after} of padding"
                 )
-            if (before or after) and rest % s and not how.ceiling:
+            if (leading or after) and excess % s and not how.ceiling:
                 raise ShapeProblem("with explicit padding the windows must exactly fill the input")
-            count = (-(-rest // s) if how.ceiling else rest // s) + 1
+            count = (-(-excess // s) if how.ceiling else excess // s) + 1
         outputs.append(count)
-        padding.append((before, (count - 1) * s + reach - n - before))
+        padding.append((leading, (count - 1) * s + reach - n - leading))
     return Geometry(tuple(inputs), how.kernel, how.stride, tuple(padding), tuple(outputs), how.dilation)
 
 
@@ -184,19 +184,19 @@ def transposed(inputs: Shape, how: Placing, sizes: Sequence[int] = ()) -> Geomet
         reach = _reach(k, d)
         lower, upper = how.lower[axis], how.upper[axis]
         size = (n - 1) * s + 1 if how.auto[axis] else (n - 1) * s + reach - lower - upper
-        given = sizes[axis] if axis < len(sizes) else 0
-        if given and not size <= given < size + s:
+        wanted = sizes[axis] if axis < len(sizes) else 0
+        if wanted and not size <= wanted < size + s:
             raise ShapeProblem(
-                f"the size {given} of the result on axis {axis + 1} is not one of {size} to {size + s - 1}"
+                f"the size {wanted} of the result on axis {axis + 1} is not one of {size} to {size + s - 1}"
             )
-        size = given or size
+        size = wanted or size
         if k > size:
             raise ShapeProblem(
                 f"the kernel {shapes.text(how.kernel)} is larger than the result, {size} on axis {axis + 1}"
             )
-        before = (reach - 1) // 2 - _shift(size, n, s, how.shared) if how.auto[axis] else lower
+        leading = (reach - 1) // 2 - _shift(size, n, s, how.shared) if how.auto[axis] else lower
         outputs.append(size)
-        padding.append((before, (n - 1) * s + reach - size - before))
+        padding.append((leading, (n - 1) * s + reach - size - leading))
     return Geometry(tuple(outputs), how.kernel, how.stride, tuple(padding), tuple(inputs), how.dilation)
 
 
@@ -205,7 +205,7 @@ def _reach(kernel: int, dilation: int) -> int:
 
 
 def _shift(size: int, count: int, stride: int, shared: bool) -> int:
-    """How far inside the first window is centred."""
+    """Return the distance of the first window's centre from the border."""
     return (size - (count - 1) * stride - 1) // 2 if shared else 0
 
 

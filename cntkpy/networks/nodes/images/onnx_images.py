@@ -16,7 +16,7 @@ from cntkpy.networks.nodes.shape.onnx_reductions import reduced
 
 
 class Windows(NamedTuple):
-    """How windows slide along the axes of an image, in the order of memory, channels left out.
+    """Windows that slide along the axes of an image, in the order of memory, channels left out.
 
     Attributes:
         kernel, stride: per axis.
@@ -38,7 +38,7 @@ class Windows(NamedTuple):
             "autoPadding": (False,) * (len(self.kernel) + 1),
             "lowerPad": (*self.before[::-1], 0),
             "upperPad": (*self.after[::-1], 0),
-            **({"dilation": (*self.dilation[::-1], 1)} if any(one > 1 for one in self.dilation) else {}),
+            **({"dilation": (*self.dilation[::-1], 1)} if any(step > 1 for step in self.dilation) else {}),
         }
 
 
@@ -61,21 +61,21 @@ def _windows(use: Use, x: Data, kernel: list[int], fill: float) -> tuple[Data, W
     """
     spatial = list(x.dims[1:])
     stride, dilation, reach = _steps(use, spatial, kernel)
-    before, after = _pads(use, spatial, reach, stride)
+    leading, after = _pads(use, spatial, reach, stride)
     for axis, (n, k, s) in enumerate(zip(spatial, reach, stride, strict=True)):
         place = len(x.axes) - len(spatial) + axis
-        if n + before[axis] + after[axis] < k:
-            raise Unusable(f"a window of {k} elements for an axis of {n + before[axis] + after[axis]}")
+        if n + leading[axis] + after[axis] < k:
+            raise Unusable(f"a window of {k} elements for an axis of {n + leading[axis] + after[axis]}")
         if k > n:
-            x = padded(use, x, place, before[axis], after[axis], fill)
-            n += before[axis] + after[axis]
-            before[axis] = after[axis] = 0
-        rest = (n + before[axis] + after[axis] - k) % s
-        drop = max(0, rest - after[axis])
-        after[axis] = max(0, after[axis] - rest)
+            x = padded(use, x, place, leading[axis], after[axis], fill)
+            n += leading[axis] + after[axis]
+            leading[axis] = after[axis] = 0
+        remainder = (n + leading[axis] + after[axis] - k) % s
+        drop = max(0, remainder - after[axis])
+        after[axis] = max(0, after[axis] - remainder)
         if drop:
             x = part(use, x, place, 0, n - drop)
-    return x, Windows(kernel, stride, before, after, dilation)
+    return x, Windows(kernel, stride, leading, after, dilation)
 
 
 def _steps(use: Use, spatial: Sequence[int], kernel: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
@@ -86,7 +86,7 @@ def _steps(use: Use, spatial: Sequence[int], kernel: Sequence[int]) -> tuple[lis
     """
     if len(kernel) != len(spatial):
         raise Unusable(f"a kernel of {len(kernel)} axes for an image of {len(spatial)}")
-    if any(one < 1 for one in kernel):
+    if any(size < 1 for size in kernel):
         raise Unusable(f"a kernel of {list(kernel)} elements")
     stride, dilation = use.counts("strides", [1] * len(kernel)), use.counts("dilations", [1] * len(kernel))
     if not len(stride) == len(dilation) == len(kernel):
@@ -99,7 +99,7 @@ def _pads(use: Use, sizes: Sequence[int], kernel: list[int], stride: list[int]) 
     if how in ("NOTSET", "VALID"):
         pads = use.sizes("pads") if how == "NOTSET" else []
         pads = pads or [0] * (2 * len(kernel))
-        if any(one < 0 for one in pads):
+        if any(pad < 0 for pad in pads):
             raise Unusable("negative paddings are not supported")
         if len(pads) != 2 * len(kernel):
             raise Unusable(f"{len(pads)} paddings for {len(kernel)} axes")
@@ -107,17 +107,17 @@ def _pads(use: Use, sizes: Sequence[int], kernel: list[int], stride: list[int]) 
     if how not in ("SAME_UPPER", "SAME_LOWER"):
         raise Unusable(f"auto_pad = {how} is not supported")
     total = [max(0, (-(-n // s) - 1) * s + k - n) for n, k, s in zip(sizes, kernel, stride, strict=True)]
-    less, more = [one // 2 for one in total], [one - one // 2 for one in total]
-    return (less, more) if how == "SAME_UPPER" else (more, less)
+    less, larger = [count // 2 for count in total], [count - count // 2 for count in total]
+    return (less, larger) if how == "SAME_UPPER" else (larger, less)
 
 
-def _with_bias(use: Use, found: Data) -> list[Value]:
+def _with_bias(use: Use, convolved: Data) -> list[Value]:
     if not use.has(2):
-        return [found]
+        return [convolved]
     bias = use.array(2)
-    rank = len(found.dims)
-    node = use.build.node("Plus", found.node, use.build.parameter(bias, (bias.value.size, *(1,) * (rank - 1))))
-    return [use.build.data(node, found.axes)]
+    rank = len(convolved.dims)
+    node = use.build.node("Plus", convolved.node, use.build.parameter(bias, (bias.value.size, *(1,) * (rank - 1))))
+    return [use.build.data(node, convolved.axes)]
 
 
 def convolution(use: Use) -> list[Value]:
@@ -146,16 +146,18 @@ def transposed(use: Use) -> list[Value]:
     if groups < 1 or channels != x.dims[0] or channels % groups:
         raise Unusable(f"kernels of {channels} channels in {groups} groups for an image of {x.dims[0]}")
     sizes, windows = _larger(use, x, kernel)
-    axis, own = len(x.axes) - len(kernel) - 1, channels // groups
+    axis, group_channels = len(x.axes) - len(kernel) - 1, channels // groups
     parts: list[Node] = []
     for group in range(groups):
-        kernels = weights.value[group * own : (group + 1) * own]
+        kernels = weights.value[group * group_channels : (group + 1) * group_channels]
         name = f"{weights.name}.{group + 1}" if groups > 1 and weights.name else weights.name
-        image = part(use, x, axis, group * own, (group + 1) * own)
+        image = part(use, x, axis, group * group_channels, (group + 1) * group_channels)
         options = windows.lists(count, count)
         options["outputShape"] = (*sizes[::-1], count)
         parameter = use.build.parameter(Array(kernels, name))
-        parts.append(use.build.node("Convolution", parameter, image.node, mapCount=own, transpose=True, **options))
+        parts.append(
+            use.build.node("Convolution", parameter, image.node, mapCount=group_channels, transpose=True, **options)
+        )
     node = parts[0] if groups == 1 else stacked(use, parts, x.sample_axis(axis))
     return _with_bias(use, use.build.data(node, (*x.words, *reversed(node.shape or ()))))
 
@@ -164,22 +166,22 @@ def _larger(use: Use, x: Data, kernel: list[int]) -> tuple[list[int], Windows]:
     """The sizes of the result of a transposed convolution, and how windows slide along it."""
     rank = len(kernel)
     stride, dilation, reach = _steps(use, x.dims[1:], kernel)
-    more, how = use.sizes("output_padding", [0] * rank), use.get("auto_pad", "NOTSET")
-    if min((*more, *use.sizes("pads"), *use.sizes("output_shape")), default=0) < 0:
+    output_padding, how = use.sizes("output_padding", [0] * rank), use.get("auto_pad", "NOTSET")
+    if min((*output_padding, *use.sizes("pads"), *use.sizes("output_shape")), default=0) < 0:
         raise Unusable("negative paddings and sizes are not supported")
-    whole = [(n - 1) * s + k + m for n, s, k, m in zip(x.dims[1:], stride, reach, more, strict=True)]
+    whole = [(n - 1) * s + k + m for n, s, k, m in zip(x.dims[1:], stride, reach, output_padding, strict=True)]
     wanted = use.sizes("output_shape")[-rank:]
     if not wanted and how.startswith("SAME"):
         wanted = [n * s for n, s in zip(x.dims[1:], stride, strict=True)]
     if not wanted:
         pads = use.sizes("pads", [0] * (2 * rank)) if how == "NOTSET" else [0] * (2 * rank)
-        before, after = pads[:rank], pads[rank:]
-        sizes = [one - b - a for one, b, a in zip(whole, before, after, strict=True)]
-        return sizes, Windows(kernel, stride, before, after, dilation)
-    total = [max(0, one - size) for one, size in zip(whole, wanted, strict=True)]
-    less, most = [one // 2 for one in total], [one - one // 2 for one in total]
-    before, after = (less, most) if how == "SAME_UPPER" else (most, less)
-    return wanted, Windows(kernel, stride, before, after, dilation)
+        leading, after = pads[:rank], pads[rank:]
+        sizes = [size - b - a for size, b, a in zip(whole, leading, after, strict=True)]
+        return sizes, Windows(kernel, stride, leading, after, dilation)
+    total = [max(0, extent - size) for extent, size in zip(whole, wanted, strict=True)]
+    less, most = [count // 2 for count in total], [count - count // 2 for count in total]
+    leading, after = (less, most) if how == "SAME_UPPER" else (most, less)
+    return wanted, Windows(kernel, stride, leading, after, dilation)
 
 
 def pooling(kind: str) -> Rule:
@@ -195,7 +197,7 @@ def pooling(kind: str) -> Rule:
         counting = [*zip(*asked, strict=True)] if use.get("count_include_pad", 0) else [(0, 0)] * len(kernel)
         ceiled = _ceiled(use, x, kernel)
         small = any(k > n for k, n in zip(reach, x.dims[1:], strict=True))
-        if any(one != 1 for one in use.sizes("dilations")):
+        if any(size != 1 for size in use.sizes("dilations")):
             x, windows = (x, ceiled) if ceiled is not None else _windows_of(use, x, kernel)
             return [_apart(use, x, windows, kind, counting)]
         if kind == "average" and (small or (ceiled is not None and use.get("count_include_pad", 0))):
@@ -218,22 +220,22 @@ def pooling(kind: str) -> Rule:
 def _windows_of(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows]:
     """The windows, and the image without the elements that no window reaches; an image may be smaller than a window."""
     stride, dilation, reach = _steps(use, x.dims[1:], kernel)
-    before, after = _pads(use, x.dims[1:], reach, stride)
+    leading, after = _pads(use, x.dims[1:], reach, stride)
     for axis, (n, k, s) in enumerate(zip(x.dims[1:], reach, stride, strict=True)):
-        if n + before[axis] + after[axis] < k:
-            raise Unusable(f"a window of {k} elements for an axis of {n + before[axis] + after[axis]}")
-        rest = (n + before[axis] + after[axis] - k) % s
-        if (drop := max(0, rest - after[axis])) > 0:
+        if n + leading[axis] + after[axis] < k:
+            raise Unusable(f"a window of {k} elements for an axis of {n + leading[axis] + after[axis]}")
+        remainder = (n + leading[axis] + after[axis] - k) % s
+        if (drop := max(0, remainder - after[axis])) > 0:
             x = part(use, x, len(x.axes) - len(kernel) + axis, 0, n - drop)
-        after[axis] = max(0, after[axis] - rest)
-    return x, Windows(kernel, stride, before, after, dilation)
+        after[axis] = max(0, after[axis] - remainder)
+    return x, Windows(kernel, stride, leading, after, dilation)
 
 
 def _around(use: Use, x: Data, windows: Windows, value: float) -> Data:
     """An image with the padding of windows."""
     first = len(x.axes) - len(windows.kernel)
-    for axis, (before, after) in enumerate(zip(windows.before, windows.after, strict=True), first):
-        x = padded(use, x, axis, before, after, value) if before or after else x
+    for axis, (leading, after) in enumerate(zip(windows.before, windows.after, strict=True), first):
+        x = padded(use, x, axis, leading, after, value) if leading or after else x
     return x
 
 
@@ -274,26 +276,26 @@ def _apart(use: Use, x: Data, windows: Windows, kind: str, counting: Sequence[tu
     node = build.node("Convolution", build.parameter(Array(ones)), x.node, mapCount=channels * count, **options)
     sizes = tuple(reversed(node.shape or ()))[1:]
     each = build.data(node, (*x.words, channels, count, *sizes))
-    found = reduced(use, each, [len(x.words) + 1], "Max" if kind == "max" else "Sum")
-    result = build.data(found.node, (*x.words, channels, *sizes))
+    pooled = reduced(use, each, [len(x.words) + 1], "Max" if kind == "max" else "Sum")
+    result = build.data(pooled.node, (*x.words, channels, *sizes))
     if kind == "max":
         return result
     return Data(build.node("ElementTimes", result.node, build.parameter(Array(1 / counts))), result.axes)
 
 
 def _counts(use: Use, sizes: Sequence[int], windows: Windows, counting: Sequence[tuple[int, int]]) -> np.ndarray:
-    """How many elements of each window count: those of the image, and some before and behind it."""
-    found: np.ndarray = np.ones((), np.float64)
+    """Count the elements of each window: those of the image, and some before and behind it."""
+    cells: np.ndarray = np.ones((), np.float64)
     for axis, n in enumerate(sizes):
         kernel, step, gap = windows.kernel[axis], windows.stride[axis], windows.dilation[axis]
-        before, behind = counting[axis]
+        leading, behind = counting[axis]
         enumerable((n + windows.before[axis] + windows.after[axis]) * kernel)
         end = n + windows.after[axis] - (kernel - 1) * gap
         places = range(-windows.before[axis], end, step)
-        inside = [sum(-before <= at + gap * k < n + behind for k in range(kernel)) for at in places]
-        use.build.take(found.size, len(inside))
-        found = np.multiply.outer(found, np.array(inside))
-    return found
+        inside = [sum(-leading <= place + gap * k < n + behind for k in range(kernel)) for place in places]
+        use.build.take(cells.size, len(inside))
+        cells = np.multiply.outer(cells, np.array(inside))
+    return cells
 
 
 def _ceiled(use: Use, x: Data, kernel: list[int]) -> Windows | None:
@@ -301,15 +303,15 @@ def _ceiled(use: Use, x: Data, kernel: list[int]) -> Windows | None:
     if not use.get("ceil_mode", 0):
         return None
     stride, dilation, reach = _steps(use, x.dims[1:], kernel)
-    before, after = _pads(use, x.dims[1:], reach, stride)
+    leading, after = _pads(use, x.dims[1:], reach, stride)
     for axis, (n, k, s) in enumerate(zip(x.dims[1:], reach, stride, strict=True)):
-        count = -(-(n + before[axis] + after[axis] - k) // s) + 1
-        if (count - 1) * s >= n + before[axis]:  # the last window would begin in the padding behind
+        count = -(-(n + leading[axis] + after[axis] - k) // s) + 1
+        if (count - 1) * s >= n + leading[axis]:  # the last window would begin in the padding behind
             count -= 1
         if count < 1:
-            raise Unusable(f"a window of {k} elements for an axis of {n + before[axis] + after[axis]}")
-        after[axis] = max(0, (count - 1) * s + k - n - before[axis])
-    return Windows(kernel, stride, before, after, dilation)
+            raise Unusable(f"a window of {k} elements for an axis of {n + leading[axis] + after[axis]}")
+        after[axis] = max(0, (count - 1) * s + k - n - leading[axis])
+    return Windows(kernel, stride, leading, after, dilation)
 
 
 def everywhere(kind: str) -> Rule:
@@ -334,15 +336,15 @@ def normalisation(use: Use) -> list[Value]:
     x, build = use.data(), use.build
     if not x.dims or len(x.words) != 1:
         raise Unusable(f"it needs the axes batch and channels, not {list(x.axes)}")
-    given = [build.parameter(use.array(index), (use.array(index).value.size,)) for index in range(1, 5)]
-    if any(one.shape != (x.dims[0],) for one in given):
+    statistics = [build.parameter(use.array(index), (use.array(index).value.size,)) for index in range(1, 5)]
+    if any(parameter.shape != (x.dims[0],) for parameter in statistics):
         raise Unusable(f"its statistics are not those of {x.dims[0]} channels")
-    for one in given[2:]:
-        build.freeze(one)
+    for parameter in statistics[2:]:
+        build.freeze(parameter)
     node = build.node(
         "BatchNormalization",
         x.node,
-        *given,
+        *statistics,
         spatial=len(x.dims) > 1,
         epsilon=float(np.float32(use.get("epsilon", 1e-5))),
         normalizationTimeConstant=TIME_CONSTANT,
@@ -364,11 +366,11 @@ def by_sample(use: Use) -> list[Value]:
     less = build.node("Minus", x.node, reduced(use, x, axes, "Mean").node)
     squares = Data(build.node("ElementTimes", less, less), x.axes)
     variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
-    found = build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance)))
+    normalised = build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance)))
     for index, kind in ((1, "ElementTimes"), (2, "Plus")):
         vector = use.array(index)
-        found = build.node(kind, found, build.parameter(vector, (vector.value.size, *(1,) * len(axes))))
-    return use.same(found)
+        normalised = build.node(kind, normalised, build.parameter(vector, (vector.value.size, *(1,) * len(axes))))
+    return use.same(normalised)
 
 
 def by_group(use: Use) -> list[Value]:
@@ -383,15 +385,15 @@ def by_group(use: Use) -> list[Value]:
     squares = Data(build.node("ElementTimes", less, less), each.axes)
     variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
     divided = build.node("ElementTimes", less, build.node("Reciprocal", build.node("Sqrt", variance)))
-    found = build.data(divided, x.axes).node
+    normalised = build.data(divided, x.axes).node
     for index, kind in ((1, "ElementTimes"), (2, "Plus")):
         vector = use.array(index)
         if vector.value.size == groups != channels:  # before version 21, one for each group
             vector = Array(np.repeat(vector.value, channels // groups))
         if vector.value.size != channels:
             raise Unusable(f"{vector.value.size} factors for {channels} channels")
-        found = build.node(kind, found, build.parameter(vector, (channels, *(1,) * (len(x.dims) - 1))))
-    return use.same(found)
+        normalised = build.node(kind, normalised, build.parameter(vector, (channels, *(1,) * (len(x.dims) - 1))))
+    return use.same(normalised)
 
 
 def blocks_to_space(use: Use) -> list[Value]:
@@ -404,7 +406,7 @@ def blocks_to_space(use: Use) -> list[Value]:
     inner = (size, size, count) if mode == "DCR" else (count, size, size)
     order = (2, 3, 0, 4, 1) if mode == "DCR" else (0, 3, 1, 4, 2)
     each = use.build.data(x.node, (*x.words, *inner, *sizes))
-    turned = permuted(use, each, [*range(lead), *(lead + one for one in order)])
+    turned = permuted(use, each, [*range(lead), *(lead + axis for axis in order)])
     return [use.build.data(turned.node, (*x.words, count, sizes[0] * size, sizes[1] * size))]
 
 
@@ -431,10 +433,10 @@ def local_response(use: Use) -> list[Value]:
         raise Unusable(f"size = {size} is not supported")
     use.build.take(x.dims[0], x.dims[0])
     channels, squares = x.dims[0], build.node("ElementTimes", x.node, x.node)
-    rest = math.prod(x.dims[1:])
-    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
-    band = np.array([[float(-before <= j - i <= after) for i in range(channels)] for j in range(channels)])
-    flat = build.node("NewReshape", squares, dims=(rest, channels))
+    pixels = math.prod(x.dims[1:])
+    leading, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    band = np.array([[float(-leading <= j - i <= after) for i in range(channels)] for j in range(channels)])
+    flat = build.node("NewReshape", squares, dims=(pixels, channels))
     turned = build.node("TransposeDimensions", flat, axis1=1, axis2=2)
     sums = build.node("Times", build.parameter(Array(band)), turned)
     back = build.node("TransposeDimensions", sums, axis1=1, axis2=2)

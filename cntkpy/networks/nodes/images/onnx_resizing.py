@@ -52,7 +52,7 @@ def _cubic(a: float) -> Weights:
 
 
 def _place(how: str, index: int, size: int, wanted: int, scale: float) -> float:
-    """Where element `index` of the result is, in elements of the operand.
+    """Return the place of element `index` of the result, in elements of the operand.
 
     Raises:
         Unusable: the way of finding it is not known.
@@ -83,16 +83,16 @@ def _matrix(use: Use, size: int, wanted: int, scale: float) -> np.ndarray:
     ways = {"nearest": _nearest(rounding), "linear": _linear, "cubic": _cubic(use.get("cubic_coeff_a", -0.75))}
     if mode not in ways:
         raise Unusable(f"mode = {mode} is not supported")
-    found = np.zeros((size, wanted), use.build.network.dtype)
+    matrix = np.zeros((size, wanted), use.build.network.dtype)
     for index in range(wanted):
         parts = ways[mode](_place(how, index, size, wanted, scale))
         if use.get("exclude_outside", 0):
-            parts = [(at, share) for at, share in parts if 0 <= at < size]
+            parts = [(source, share) for source, share in parts if 0 <= source < size]
             total = sum(share for _, share in parts)
-            parts = [(at, share / total) for at, share in parts]
-        for at, share in parts:
-            found[min(max(at, 0), size - 1), index] += share
-    return found
+            parts = [(source, share / total) for source, share in parts]
+        for source, share in parts:
+            matrix[min(max(source, 0), size - 1), index] += share
+    return matrix
 
 
 def _sizes(use: Use, x: Data) -> list[tuple[int, int, float]]:
@@ -107,7 +107,7 @@ def _sizes(use: Use, x: Data) -> list[tuple[int, int, float]]:
         raise Unusable("neither scales nor sizes are given")
     if len(scales if scales is not None else wanted or []) != len(axes):
         raise Unusable("its scales or sizes are not one for each axis")
-    found: list[tuple[int, int, float]] = []
+    shares: list[tuple[int, int, float]] = []
     for number, axis in enumerate(axes):
         size = x.axes[use.axis(axis, len(x.axes))]
         if isinstance(size, str):
@@ -121,8 +121,8 @@ def _sizes(use: Use, x: Data) -> list[tuple[int, int, float]]:
             new = (wanted or [])[number]
             factor = new / size
         if new != size or factor != 1:
-            found.append((axis % len(x.axes), new, factor))
-    return found
+            shares.append((axis % len(x.axes), new, factor))
+    return shares
 
 
 def resize(use: Use) -> list[Value]:

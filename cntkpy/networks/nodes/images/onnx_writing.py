@@ -31,8 +31,8 @@ MOST_CELLS = 256
 
 def joined(use: Use, index: int, dims: Dims) -> str:
     """An operand with one leading axis, and `dims` after it."""
-    name, lead, own, _ = use.operands[index]
-    if lead == 1 and own == dims:
+    name, lead, dims_, _ = use.operands[index]
+    if lead == 1 and dims_ == dims:
         return name
     return use.emit.op("Reshape", name, use.emit.integers([-1 if lead != 1 else 0, *dims]))
 
@@ -61,13 +61,13 @@ def _fitting(use: Use, name: str, geometry: Geometry, first: int) -> tuple[str, 
     """
     befores: list[int] = []
     afters: list[int] = []
-    for axis, (n, s, (before, after)) in enumerate(
+    for axis, (n, s, (leading, after)) in enumerate(
         zip(geometry.inputs, geometry.stride, geometry.padding, strict=True)
     ):
-        drop = 0 if -s < after and before >= 0 else max(-after, 0)
-        if before < 0 or drop:
-            name = use.emit.slice(name, first + axis, max(-before, 0), n - drop)
-        befores.append(max(before, 0))
+        drop = 0 if -s < after and leading >= 0 else max(-after, 0)
+        if leading < 0 or drop:
+            name = use.emit.slice(name, first + axis, max(-leading, 0), n - drop)
+        befores.append(max(leading, 0))
         afters.append(max(after, 0))
     return name, [*befores, *afters]
 
@@ -133,7 +133,7 @@ def _transposed(use: Use, plan: Plan, geometry: Geometry) -> str:
         sliding, inside = geometry, (plan.maps, *geometry.outputs)
         weights = use.weights(0, (plan.maps, 1, *geometry.kernel))
     _few(len(sliding.kernel))
-    befores = [before for before, _ in sliding.padding]
+    befores = [leading for leading, _ in sliding.padding]
     afters = [after for _, after in sliding.padding]
     out = use.emit.op(
         "ConvTranspose",
@@ -146,10 +146,10 @@ def _transposed(use: Use, plan: Plan, geometry: Geometry) -> str:
         dilations=list(sliding.dilation),
     )
     if min(befores) < 0:
-        more = [0, 0, *(max(-before, 0) for before in befores), *(0,) * (2 + len(befores))]
-        out = use.emit.op("Pad", out, use.emit.integers(more))
-    found = geometry.inputs if spans_channels(geometry) else (1, *geometry.inputs)
-    return parted(use, out, found, 1)
+        cropped = [0, 0, *(max(-leading, 0) for leading in befores), *(0,) * (2 + len(befores))]
+        out = use.emit.op("Pad", out, use.emit.integers(cropped))
+    sizes = geometry.inputs if spans_channels(geometry) else (1, *geometry.inputs)
+    return parted(use, out, sizes, 1)
 
 
 def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
@@ -159,8 +159,8 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
     if kernel is None or cells > MOST_CELLS:
         why = f"{cells} cells; at most {MOST_CELLS} can be written out" if kernel is not None else "computed weights"
         raise NotExpressible(f"it has a kernel of its own for every position (sharing=false), with {why}")
-    own = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
-    weights = kernel.reshape(plan.maps, *own, *geometry.kernel)
+    positions = [1 if share else n for n, share in zip(geometry.outputs, reversed(plan.sharing), strict=True)]
+    weights = kernel.reshape(plan.maps, *positions, *geometry.kernel)
     image, pads = _fitting(use, joined(use, 1, geometry.inputs), geometry, 1)
     if any(pads):
         rank = len(geometry.kernel)
@@ -169,8 +169,8 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
     axes = range(2, 2 + len(geometry.kernel))
     parts: list[str] = []
     for cell in itertools.product(*(range(k) for k in geometry.kernel)):
-        begins = [at * by for at, by in zip(cell, geometry.dilation, strict=True)]
-        ends = [at + (n - 1) * s + 1 for at, n, s in zip(begins, geometry.outputs, geometry.stride, strict=True)]
+        begins = [place * by for place, by in zip(cell, geometry.dilation, strict=True)]
+        ends = [begin + (n - 1) * s + 1 for begin, n, s in zip(begins, geometry.outputs, geometry.stride, strict=True)]
         lists = [emit.integers(values) for values in (begins, ends, axes, geometry.stride)]
         at_cell = emit.constant(weights[(..., *cell)])
         parts.append(emit.op("Mul", emit.op("Slice", image, *lists), at_cell))
@@ -180,9 +180,9 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
 
 def _windows_of(node: Node) -> tuple[Geometry, bool]:
     """The windows, axes as in memory, and whether they have one element of the first axis, where they do not slide."""
-    found = pooling_geometry(node)
-    assert found is not None
-    geometry = found[1].reversed()
+    pooled_geometry = pooling_geometry(node)
+    assert pooled_geometry is not None
+    geometry = pooled_geometry[1].reversed()
     first = (geometry.kernel[0], geometry.stride[0], geometry.padding[0])
     return geometry, len(geometry.kernel) > 1 and first == (1, 1, (0, 0))
 
@@ -217,7 +217,7 @@ def unpooling(use: Use) -> str:
     geometry, plain = _windows_of(use.node)
     if any(s < k for s, k in zip(geometry.stride, geometry.kernel, strict=True)):
         raise NotExpressible("its windows overlap, so that values may meet in one place")
-    if any(before or after > 0 for before, after in geometry.padding):
+    if any(leading or after > 0 for leading, after in geometry.padding):
         raise NotExpressible("its windows are padded")
     emit, pooled = use.emit, use.operands[1]
     name = pooled.name
@@ -268,25 +268,25 @@ def regions(use: Use) -> str:
     emit, (image, rois), lead = use.emit, use.operands, use.lead
     width, height = (use.node.shape or (1, 1))[:2]
     count, mean = shapes.size(rois.dims) // 4, str(use.options.get("kind", "max")).lower() == "average"
-    given = emit.reshape(rois.name, rois.lead, (count, 4))
-    x, y, w, h = (emit.squeeze(emit.slice(given, -1, k, k + 1), -1) for k in range(4))
+    corners = emit.reshape(rois.name, rois.lead, (count, 4))
+    x, y, w, h = (emit.squeeze(emit.slice(corners, -1, k, k + 1), -1) for k in range(4))
     columns = _region_windows(use, (x, w), width, image.dims[2])
     rows = _region_windows(use, (y, h), height, image.dims[1])
-    other, kind = emit.real(0.0 if mean else float("-inf")), "Sum" if mean else "Max"
+    empty, kind = emit.real(0.0 if mean else float("-inf")), "Sum" if mean else "Max"
     # images (..., region, channel, height, cell of width, width), masks (..., region, 1, 1, cell of width, width)
     pixels = emit.unsqueeze(image.name, -5, -2)
-    across = emit.reduce(kind, emit.op("Where", emit.unsqueeze(columns, -4, -3), pixels, other), [-1], keep=False)
+    across = emit.reduce(kind, emit.op("Where", emit.unsqueeze(columns, -4, -3), pixels, empty), [-1], keep=False)
     # images (..., channel, cell of height, cell of width, height), masks (..., 1, cell of height, 1, height)
     turned = emit.op("Transpose", across, perm=[*range(lead + 2), lead + 3, lead + 2])
-    seen = emit.op("Where", emit.unsqueeze(rows, -4, -2), emit.unsqueeze(turned, -3), other)
-    found = emit.reduce(kind, seen, [-1], keep=False)
+    seen = emit.op("Where", emit.unsqueeze(rows, -4, -2), emit.unsqueeze(turned, -3), empty)
+    pooled = emit.reduce(kind, seen, [-1], keep=False)
     if mean:
-        wide, high = (emit.reduce("Sum", emit.cast(one), [-1], keep=False) for one in (columns, rows))
+        wide, high = (emit.reduce("Sum", emit.cast(mask), [-1], keep=False) for mask in (columns, rows))
         cells = emit.op("Mul", emit.unsqueeze(high, -1), emit.unsqueeze(wide, -2))
-        found = emit.op("Div", found, emit.unsqueeze(emit.op("Max", cells, emit.real(1)), -3))
+        pooled = emit.op("Div", pooled, emit.unsqueeze(emit.op("Max", cells, emit.real(1)), -3))
     else:
-        found = emit.op("Where", emit.op("Equal", found, other), emit.real(0), found)
-    return use.shaped(found, (count, image.dims[0], height, width))
+        pooled = emit.op("Where", emit.op("Equal", pooled, empty), emit.real(0), pooled)
+    return use.shaped(pooled, (count, image.dims[0], height, width))
 
 
 def crop(use: Use) -> str:

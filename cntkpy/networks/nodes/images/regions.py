@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 
@@ -32,8 +33,8 @@ def _shape(node: Node) -> Shape | None:
     if len(image) != 3:
         raise ShapeProblem("the image must have three axes: width, height and channels")
     if regions[0] != 4 or len(regions) > 2:
-        what = "x1, y1, x2 and y2, in pixels" if _scale(node) else "x, y, width and height, relative to the image"
-        raise ShapeProblem(f"each region has four numbers: {what}")
+        fields = "x1, y1, x2 and y2, in pixels" if _scale(node) else "x, y, width and height, relative to the image"
+        raise ShapeProblem(f"each region has four numbers: {fields}")
     return (*grid, image[2], regions[1] if len(regions) == 2 else 1)
 
 
@@ -66,7 +67,7 @@ def _cells(node: Node, regions: Array, axis: int, size: int) -> Array:
     return _windows(_rounded(first * size), _rounded(second * size), node.options["outputShape"][axis], size)
 
 
-def _pool(call: Any, image: Array, regions: Array) -> Array:
+def _pool(call: Call, image: Array, regions: Array) -> Array:
     """Arrays are (T, S, C, H, W) and (T, S, R, 4), constants without T and S; the result is (T, S, R, C, h, w)."""
     node = call.node
     regions = jax.lax.stop_gradient(regions)
@@ -78,8 +79,8 @@ def _pool(call: Any, image: Array, regions: Array) -> Array:
     columns = _cells(node, regions, 0, image.shape[-1])
     rows = _cells(node, regions, 1, image.shape[-2])
     average = str(node.options.get("kind", "max")).lower() == "average"
-    found = (_mean if average else _largest)(image, columns, rows)
-    return found if node.has_layout else found[0, 0]
+    pooled = (_mean if average else _largest)(image, columns, rows)
+    return pooled if node.has_layout else pooled[0, 0]
 
 
 def _largest(image: Array, columns: Array, rows: Array) -> Array:
@@ -87,24 +88,24 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
 
     def primal(image: Array, columns: Array, rows: Array) -> Array:
         wide = _each(columns, image[:, :, None], _maximum)  # (T, S, R, C, w, H)
-        found = _each(rows, wide, _maximum)  # (T, S, R, C, h, w)
-        return jnp.where(jnp.isneginf(found), jnp.zeros_like(found), found)
+        largest = _each(rows, wide, _maximum)  # (T, S, R, C, h, w)
+        return jnp.where(jnp.isneginf(largest), jnp.zeros_like(largest), largest)
 
-    def forward(image: Array, columns: Array, rows: Array) -> Any:
+    def forward(image: Array, columns: Array, rows: Array) -> tuple[Array, Residuals]:
         filled = jnp.any(rows, axis=-1)[:, :, :, None, :, None] & jnp.any(columns, axis=-1)[:, :, :, None, None, :]
         return primal(image, columns, rows), (_places(image, columns, rows), filled)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         place, filled = residuals
         samples, size = math.prod(image.shape[:3]), math.prod(image.shape[3:])
-        at, slopes = (
+        index, slopes = (
             jnp.moveaxis(part, 2, 3).reshape(samples, -1) for part in (place, jnp.where(filled, g, jnp.zeros_like(g)))
         )
 
-        def added(where: Array, what: Array) -> Array:
-            return jnp.zeros(size, g.dtype).at[where].add(what)
+        def added(where: Array, slope: Array) -> Array:
+            return jnp.zeros(size, g.dtype).at[where].add(slope)
 
-        total = jax.vmap(added)(at, slopes)
+        total = jax.vmap(added)(index, slopes)
         return total.reshape(image.shape), None, None
 
     return custom_gradient(primal, forward, backward)(image, columns, rows)
@@ -121,12 +122,12 @@ def _place(seen: Array) -> Array:
 def _each(cells: Array, values: Array, reduced: Any) -> Array:
     """For each of the cells the values of its elements along the last axis, -infinity for others, reduced."""
     lowest = jnp.asarray(-jnp.inf, values.dtype)
-    found = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]
-    return jnp.stack(found, axis=-2)
+    rows = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]
+    return jnp.stack(rows, axis=-2)
 
 
 def _places(image: Array, columns: Array, rows: Array) -> Array:
-    """Where the largest elements of cells are in a picture, of which rows lie one after another."""
+    """Return the places of the largest elements of cells in a picture, of which rows lie one after another."""
     image, width = image[:, :, None], image.shape[-1]
     wide = _each(columns, image, _maximum)
     column = _each(columns, image, _place)  # (T, S, R, C, w, H)

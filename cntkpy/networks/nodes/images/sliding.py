@@ -59,8 +59,8 @@ def _along(images: Array, kernel: Array, geometry: Geometry, axis: int) -> Array
     convolution takes thirty times as long for it.
     """
     last = jnp.moveaxis(images[..., 0], axis + 1, -1)
-    found = jnp.matmul(last, _band(kernel, geometry, axis), precision="highest")
-    return jnp.moveaxis(found, -1, axis + 1)[..., None]
+    result = jnp.matmul(last, _band(kernel, geometry, axis), precision="highest")
+    return jnp.moveaxis(result, -1, axis + 1)[..., None]
 
 
 def _band(kernel: Array, geometry: Geometry, axis: int) -> Array:
@@ -87,23 +87,23 @@ def band_of(kernel: Array, geometry: Geometry) -> Array | None:
 
 def _by_elements(images: Array, kernel: Array, geometry: Geometry, groups: int) -> Array:
     """For each element of the kernel (..., C / groups, M) the image moved by its place, weighted and added."""
-    own, maps = kernel.shape[-2], kernel.shape[-1] // groups
-    around = [(0, 0, 0), *((before, after, 0) for before, after in geometry.padding), (0, 0, 0)]
+    channels, maps = kernel.shape[-2], kernel.shape[-1] // groups
+    around = [(0, 0, 0), *((leading, after, 0) for leading, after in geometry.padding), (0, 0, 0)]
     padded = jax.lax.pad(images, jnp.zeros((), images.dtype), around)
     lead = (len(images), *geometry.outputs)
-    found: Any = jnp.zeros((), images.dtype)
-    for at in itertools.product(*map(range, geometry.kernel)):
-        part = padded[(slice(None), *(_places(geometry, axis, offset) for axis, offset in enumerate(at)))]
-        weight = kernel[at].reshape(own, groups, maps)
-        if own == 1 and maps == 1:
-            found = found + part * weight.reshape(-1)
+    total: Any = jnp.zeros((), images.dtype)
+    for cell in itertools.product(*map(range, geometry.kernel)):
+        part = padded[(slice(None), *(_places(geometry, axis, offset) for axis, offset in enumerate(cell)))]
+        weight = kernel[cell].reshape(channels, groups, maps)
+        if channels == 1 and maps == 1:
+            total = total + part * weight.reshape(-1)
         else:
-            part = part.reshape(*lead, groups, own)
-            found = found + jnp.einsum("...gc,cgm->...gm", part, weight, precision="highest")
-    return found.reshape(*lead, groups * maps)
+            part = part.reshape(*lead, groups, channels)
+            total = total + jnp.einsum("...gc,cgm->...gm", part, weight, precision="highest")
+    return total.reshape(*lead, groups * maps)
 
 
 def _places(geometry: Geometry, axis: int, offset: int) -> slice:
-    """Where the windows of an axis have the element with this number."""
+    """Return the places of the element with this number in the windows of an axis."""
     first, step = offset * geometry.dilation[axis], geometry.stride[axis]
     return slice(first, first + (geometry.outputs[axis] - 1) * step + 1, step)

@@ -150,7 +150,7 @@ def _interleaved(parts: list[Array], axes: Sequence[Axis]) -> Array:
     """Return the result whose phases are given, those of the last axis next to each other."""
     for number in reversed(range(len(axes))):
         step = axes[number].spread
-        stacked = [jnp.stack(parts[at : at + step], 2 + number) for at in range(0, len(parts), step)]
+        stacked = [jnp.stack(parts[begin : begin + step], 2 + number) for begin in range(0, len(parts), step)]
         parts = [part.reshape(*part.shape[: 1 + number], -1, *part.shape[3 + number :]) for part in stacked]
     (whole,) = parts
     return whole[(slice(None), *(slice(axis.result) for axis in axes))]

@@ -72,7 +72,7 @@ def _input(t: Target) -> Node:
 
 
 _AXES = {BATCH_AXIS: ONE, DEFAULT_AXIS: ""}
-"""What the axes of inputs of the later format are called here."""
+"""Names of the axes of inputs of the later format."""
 
 
 def _constant_op(t: Target) -> Node:

@@ -12,7 +12,7 @@ DOMAIN = "ai.onnx.ml."
 
 
 def _vector(use: Use, name: str) -> np.ndarray:
-    return np.array([float(one) for one in use.get(name) or ()], np.float64)
+    return np.array([float(number) for number in use.get(name) or ()], np.float64)
 
 
 def _rows(use: Use) -> Data:
@@ -26,7 +26,7 @@ def _rows(use: Use) -> Data:
 def scaled(use: Use) -> list[Value]:
     """Scaler: (x - offset) * scale."""
     x, offset, scale = _rows(use), _vector(use, "offset"), _vector(use, "scale")
-    if any(one.size not in (1, x.dims[0]) for one in (offset, scale)):
+    if any(array.size not in (1, x.dims[0]) for array in (offset, scale)):
         raise Unusable(f"its offsets and scales are not those of {x.dims[0]} elements")
     return [use.part("Mul", use.part("Sub", x, Array(offset)), Array(scale))]
 
@@ -56,8 +56,8 @@ def _linear(use: Use, count: int) -> Value:
         raise Unusable(
             f"{matrix.size} coefficients and {shift.size} intercepts for {count} results of {x.dims[0]} elements"
         )
-    found = use.part("MatMul", x, Array(matrix.reshape(count, -1).T))
-    return use.part("Add", found, Array(shift)) if shift.size else found
+    product = use.part("MatMul", x, Array(matrix.reshape(count, -1).T))
+    return use.part("Add", product, Array(shift)) if shift.size else product
 
 
 def regression(use: Use) -> list[Value]:

@@ -29,8 +29,8 @@ def _by_matrix(use: Use, x: Data, matrix: Array) -> list[Value]:
         raise Unusable(f"its second operand has {matrix.value.ndim} axes; a matrix has 2")
     if x.axes[-1] != matrix.value.shape[0]:
         raise Unusable(f"rows of {x.axes[-1]} elements times a matrix of {matrix.value.shape[0]} rows")
-    found = use.build.node("Times", use.build.parameter(matrix), x.node)
-    return [use.build.data(found, (*x.axes[:-1], matrix.value.shape[1]))]
+    product = use.build.node("Times", use.build.parameter(matrix), x.node)
+    return [use.build.data(product, (*x.axes[:-1], matrix.value.shape[1]))]
 
 
 def _of_data(use: Use, x: Data, y: Data) -> list[Value]:
@@ -45,8 +45,8 @@ def _of_data(use: Use, x: Data, y: Data) -> list[Value]:
         return [_of_each(use, x, y)]
     if len(x.dims) != 2 or len(y.dims) != 2 or x.words != y.words or x.axes[-2:] != x.dims or y.axes[-2:] != y.dims:
         raise Unusable("products of two values that depend on the data need one matrix of each per sample")
-    found = use.build.node("Times", y.node, x.node)
-    return [use.build.data(found, (*x.axes[:-1], y.axes[-1]))]
+    product = use.build.node("Times", y.node, x.node)
+    return [use.build.data(product, (*x.axes[:-1], y.axes[-1]))]
 
 
 def _of_each(use: Use, x: Data, y: Data) -> Data:
@@ -74,10 +74,10 @@ def _from_left(use: Use, matrix: Array, x: Data) -> list[Value]:
     build = use.build
     parameter = build.parameter(Array(matrix.value.T, f"{matrix.name}.T" if matrix.name else ""))
     turned = build.node("TransposeDimensions", x.node, axis1=1, axis2=2)
-    found = build.node("Times", parameter, turned)
+    product = build.node("Times", parameter, turned)
     return [
         build.data(
-            build.node("TransposeDimensions", found, axis1=1, axis2=2),
+            build.node("TransposeDimensions", product, axis1=1, axis2=2),
             (*x.axes[:-2], matrix.value.shape[0], x.axes[-1]),
         )
     ]
@@ -91,17 +91,17 @@ def general(use: Use) -> list[Value]:
     value = matrix.value.T if use.get("transB", 0) else matrix.value
     alpha, beta = use.get("alpha", 1.0), use.get("beta", 1.0)
     named = Array(np.asarray(value * np.asarray(alpha, value.dtype)) if alpha != 1 else value, matrix.name)
-    (found,) = _by_matrix(use, x, named)
+    (product,) = _by_matrix(use, x, named)
     if not use.has(2):
-        return [found]
-    assert isinstance(found, Data)
+        return [product]
+    assert isinstance(product, Data)
     term = use.array(2)
     bias = term.value.reshape(term.value.shape[1:]) if term.value.ndim == 2 and len(term.value) == 1 else term.value
     if bias.ndim > 1:
         raise Unusable("its third operand must be a vector")
     bias = bias if beta == 1 else np.asarray(bias * np.asarray(beta, bias.dtype))
-    node = use.build.node("Plus", found.node, use.build.parameter(Array(bias, term.name), bias.shape or (1,)))
-    return [use.build.data(node, found.axes)]
+    node = use.build.node("Plus", product.node, use.build.parameter(Array(bias, term.name), bias.shape or (1,)))
+    return [use.build.data(node, product.axes)]
 
 
 RULES: dict[str, Rule] = {"MatMul": product, "Gemm": general}

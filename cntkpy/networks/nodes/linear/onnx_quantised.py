@@ -15,7 +15,7 @@ from cntkpy.networks.nodes.onnx_support.building import Rule, Use
 from cntkpy.networks.nodes.onnx_support.values import Array, Data, Unusable, Value
 
 MICROSOFT = "com.microsoft."
-"""What names of onnxruntime's own operators begin with."""
+"""Prefix of the names of onnxruntime's own operators."""
 
 
 def _real(use: Use, value: Value) -> Value:
@@ -142,8 +142,8 @@ def _factors(use: Use, first: int, second: int, result: int) -> np.ndarray:
 def whole_product(use: Use) -> list[Value]:
     """QLinearMatMul."""
     right = less_zero(use, use.value(3), _optional(use, 5), -1)
-    found = use.part("MatMul", less_zero(use, use.value(0), _optional(use, 2)), right)
-    scaled = use.part("Mul", found, Array(_factors(use, 1, 4, 6)))
+    product = use.part("MatMul", less_zero(use, use.value(0), _optional(use, 2)), right)
+    scaled = use.part("Mul", product, Array(_factors(use, 1, 4, 6)))
     return [to_whole(use, scaled, _optional(use, 7))]
 
 
@@ -152,9 +152,9 @@ def whole_convolution(use: Use) -> list[Value]:
     weights = less_zero(use, use.value(3), _optional(use, 5), 0)
     bias = [_real(use, use.value(8))] if use.has(8) else []
     image = less_zero(use, use.value(0), _optional(use, 2))
-    found = use.part("Conv", image, weights, *bias, **use.operator.attributes)
-    factors = _along(use, Array(_factors(use, 1, 4, 6)), _rank(found), 1)
-    return [to_whole(use, use.part("Mul", found, factors), _optional(use, 7))]
+    product = use.part("Conv", image, weights, *bias, **use.operator.attributes)
+    factors = _along(use, Array(_factors(use, 1, 4, 6)), _rank(product), 1)
+    return [to_whole(use, use.part("Mul", product, factors), _optional(use, 7))]
 
 
 def both(kind: str) -> Rule:
@@ -174,8 +174,8 @@ def one(kind: str, *names: str) -> Rule:
     def rule(use: Use) -> list[Value]:
         use.refuse("channels_last", 0)
         attributes = {name: use.get(name) for name in names if use.get(name) is not None}
-        found = use.part(kind, from_whole(use, use.value(0), use.value(1), _optional(use, 2)), **attributes)
-        return [quantise(use, found, use.value(3), _optional(use, 4))]
+        result = use.part(kind, from_whole(use, use.value(0), use.value(1), _optional(use, 2)), **attributes)
+        return [quantise(use, result, use.value(3), _optional(use, 4))]
 
     return rule
 
@@ -185,7 +185,7 @@ def joined(use: Use) -> list[Value]:
     if len(use.inputs) < 5 or (len(use.inputs) - 2) % 3:
         raise Unusable("each operand needs a scale and a zero point")
     places = range(2, len(use.inputs), 3)
-    parts = [from_whole(use, use.value(at), use.value(at + 1), use.value(at + 2)) for at in places]
+    parts = [from_whole(use, use.value(place), use.value(place + 1), use.value(place + 2)) for place in places]
     return [quantise(use, use.part("Concat", *parts, axis=use.integer("axis", 1)), use.value(0), use.value(1))]
 
 
@@ -198,28 +198,28 @@ def general(use: Use) -> list[Value]:
     bias = [_real(use, use.value(6))] if use.has(6) else []
     if bias and use.get("alpha", 1.0) != 1:
         raise Unusable("alpha with a third operand is not supported")
-    found = use.part("Gemm", left, weights, *bias, **attributes)
+    product = use.part("Gemm", left, weights, *bias, **attributes)
     if not use.has(7):
         scales = use.array(1).value.astype(np.float64).reshape(()) * use.array(4).value
-        return [use.part("Mul", found, Array(scales))]
-    return [to_whole(use, use.part("Mul", found, Array(_factors(use, 1, 4, 7))), _optional(use, 8))]
+        return [use.part("Mul", product, Array(scales))]
+    return [to_whole(use, use.part("Mul", product, Array(_factors(use, 1, 4, 7))), _optional(use, 8))]
 
 
 def to_real(use: Use) -> list[Value]:
     """MatMulIntegerToFloat: A, B, their scales, their zero points, what is added."""
     right = less_zero(use, use.value(1), _optional(use, 5), -1)
-    found = use.part("MatMul", less_zero(use, use.value(0), _optional(use, 4)), right)
-    found = use.part("Mul", use.part("Mul", found, _real(use, use.value(3))), _real(use, use.value(2)))
-    return [use.part("Add", found, use.value(6)) if use.has(6) else found]
+    product = use.part("MatMul", less_zero(use, use.value(0), _optional(use, 4)), right)
+    product = use.part("Mul", use.part("Mul", product, _real(use, use.value(3))), _real(use, use.value(2)))
+    return [use.part("Add", product, use.value(6)) if use.has(6) else product]
 
 
 def dynamic_product(use: Use) -> list[Value]:
     """DynamicQuantizeMatMul: A, B, the scale and zero point of B, what is added."""
     whole, scale, zero = dynamically(use)
     right = less_zero(use, use.value(1), _optional(use, 3), -1)
-    found = use.part("MatMul", less_zero(use, whole, zero), right)
-    found = use.part("Mul", use.part("Mul", found, _real(use, use.value(2))), scale)
-    return [use.part("Add", found, use.value(4)) if use.has(4) else found]
+    product = use.part("MatMul", less_zero(use, whole, zero), right)
+    product = use.part("Mul", use.part("Mul", product, _real(use, use.value(2))), scale)
+    return [use.part("Add", product, use.value(4)) if use.has(4) else product]
 
 
 POOLED = ("kernel_shape", "strides", "pads", "auto_pad", "ceil_mode", "count_include_pad")

@@ -15,8 +15,8 @@ LEAST_LENGTH = 1e-30
 
 def _matrix(use: Use, index: int, *dims: int) -> str:
     """An operand in the shape of a matrix."""
-    name, lead, own, _ = use.operands[index]
-    return name if own == dims else use.emit.reshape(name, lead, dims)
+    name, lead, present, _ = use.operands[index]
+    return name if present == dims else use.emit.reshape(name, lead, dims)
 
 
 def times(use: Use) -> str:
@@ -32,14 +32,14 @@ def times(use: Use) -> str:
 def _product(use: Use, matrix: str, out: int, inner: int) -> str:
     """The rows of x times a matrix of `inner` rows and `out` columns."""
     x, by_sample = use.operands[1], use.operands[0].lead > 0
-    rest = shapes.size(x.dims) // inner
+    columns = shapes.size(x.dims) // inner
     if x.dims[-1:] == (inner,) and x.lead and not by_sample:
-        rows, found = x.name, (*x.dims[:-1], out)
-    elif rest == 1 and x.lead and not by_sample:
-        rows, found = use.emit.reshape(x.name, x.lead, (inner,)), (out,)
+        rows, dims = x.name, (*x.dims[:-1], out)
+    elif columns == 1 and x.lead and not by_sample:
+        rows, dims = use.emit.reshape(x.name, x.lead, (inner,)), (out,)
     else:
-        rows, found = _matrix(use, 1, rest, inner), (rest, out)
-    return use.shaped(use.emit.op("MatMul", rows, matrix), found)
+        rows, dims = _matrix(use, 1, columns, inner), (columns, out)
+    return use.shaped(use.emit.op("MatMul", rows, matrix), dims)
 
 
 def transpose_times(use: Use) -> str:
@@ -71,8 +71,8 @@ def cos_distance(use: Use) -> str:
 def cosine(emit: Emitter, *vectors: str) -> str:
     """The sum of products, divided by both lengths, of which neither is taken for less than the least one."""
     product = emit.reduce("Sum", emit.op("Mul", *vectors), [-1])
-    for one in vectors:
-        length = emit.op("Sqrt", emit.reduce("Sum", emit.op("Mul", one, one), [-1]))
+    for vector in vectors:
+        length = emit.op("Sqrt", emit.reduce("Sum", emit.op("Mul", vector, vector), [-1]))
         product = emit.op("Div", product, emit.op("Max", length, emit.real(LEAST_LENGTH)))
     return product
 
@@ -100,8 +100,8 @@ def lookup_table(use: Use) -> str:
     blocks = shapes.size(x.dims) // words
     if x.numbers and blocks == 1:
         return use.shaped(use.emit.op("Gather", use.names[0], x.numbers, axis=0), (rows,))
-    found = use.emit.op("MatMul", _matrix(use, 1, blocks, words), use.names[0])
-    return use.shaped(found, (blocks, rows))
+    product = use.emit.op("MatMul", _matrix(use, 1, blocks, words), use.names[0])
+    return use.shaped(product, (blocks, rows))
 
 
 def sum_elements(use: Use) -> str:
@@ -127,11 +127,11 @@ def negative_samples(use: Use) -> str:
     shift, count = (int(use.constants[index].reshape(())) for index in (2, 3))
     samples = emit.squeeze(emit.op("Shape", y, start=0, end=1), 0)
     places = emit.op("Range", emit.integer(0), samples, emit.integer(1))
-    found = [cosine(emit, x, y)]
+    cosines = [cosine(emit, x, y)]
     for step in range(shift, shift + count):
-        others = emit.op("Mod", emit.op("Add", places, emit.integer(step)), samples)
-        found.append(cosine(emit, x, emit.op("Gather", y, others, axis=0)))
-    joined = emit.op("Concat", *found, axis=-1)
+        negatives = emit.op("Mod", emit.op("Add", places, emit.integer(step)), samples)
+        cosines.append(cosine(emit, x, emit.op("Gather", y, negatives, axis=0)))
+    joined = emit.op("Concat", *cosines, axis=-1)
     sizes = emit.op("Concat", emit.leading(use.names[0], use.lead), emit.integers(use.dims), axis=0)
     return emit.op("Reshape", joined, sizes)
 

@@ -19,32 +19,32 @@ def _statistic_body(body: Body) -> Attributes:
 
 def _batch_normalization_body(body: Body) -> Attributes:
     r = body.reader
-    found: Attributes = {}
+    attributes: Attributes = {}
     if body.version >= 6:
-        found["spatial"] = r.boolean()
-        found["normalizationTimeConstant"], found["blendTimeConstant"] = r.f64(), r.f64()
-        found["imageLayout"] = layout_of(body, r.i32())
+        attributes["spatial"] = r.boolean()
+        attributes["normalizationTimeConstant"], attributes["blendTimeConstant"] = r.f64(), r.f64()
+        attributes["imageLayout"] = layout_of(body, r.i32())
         if body.version == 19:
             r.boolean()  # whether the sixth input is zero
-            found["samples"] = 0
+            attributes["samples"] = 0
         else:
-            found["samples"] = r.u64() * (1 if body.version >= 13 else OLD_BATCH)
-        found["epsilon"] = r.f64()
-        found["ownEngine"] = r.boolean()
-        return found
+            attributes["samples"] = r.u64() * (1 if body.version >= 13 else OLD_BATCH)
+        attributes["epsilon"] = r.f64()
+        attributes["ownEngine"] = r.boolean()
+        return attributes
     written, _ = r.i32(), r.i32()
     r.boolean()
-    found["spatial"] = r.boolean()
+    attributes["spatial"] = r.boolean()
     constant = r.f64()
     if written >= 0x10004:
-        found["normalizationTimeConstant"] = constant
+        attributes["normalizationTimeConstant"] = constant
     if written >= 0x10002:
-        found["imageLayout"] = layout_of(body, r.i32())
-        found["samples"] = r.u64() * OLD_BATCH
+        attributes["imageLayout"] = layout_of(body, r.i32())
+        attributes["samples"] = r.u64() * OLD_BATCH
     if written >= 0x10003:
-        found["epsilon"] = r.f64()
-        found["ownEngine"] = r.boolean()
-    return found
+        attributes["epsilon"] = r.f64()
+        attributes["ownEngine"] = r.boolean()
+    return attributes
 
 
 OLD_BATCH = 16

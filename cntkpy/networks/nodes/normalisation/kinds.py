@@ -14,6 +14,7 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Normalisation"
 SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
@@ -31,30 +32,30 @@ def _normalisation_shape(node: Node) -> Shape | None:
     """The shape of x; the other operands have the same, or broadcast to it."""
     x = node.input(0).shape
     for index in (1, 2):
-        other = node.input(index).shape
-        if x is None or other is None:
+        present = node.input(index).shape
+        if x is None or present is None:
             continue
-        fits = all(o in (1, d) for o, d in zip(other, shapes.padded(x, len(other)), strict=False))
-        if not fits and shapes.size(other) != shapes.size(x):
+        fits = all(o in (1, d) for o, d in zip(present, shapes.padded(x, len(present)), strict=False))
+        if not fits and shapes.size(present) != shapes.size(x):
             raise ShapeProblem("mean and inverse deviation must have the shape of the data")
     return x
 
 
-def _like(call: Any, statistic: Array, index: int) -> Array:
+def _like(call: Call, statistic: Array, index: int) -> Array:
     """Mean or deviation in the sample shape of the data (also for `[M x 1]` with data `[1 x 1 x M]`)."""
-    shape, own = call.node.shape, call.node.input(index).shape
-    if shapes.size(own) == shapes.size(shape) and not call.node.input(index).has_layout:
+    shape, operand_shape = call.node.shape, call.node.input(index).shape
+    if shapes.size(operand_shape) == shapes.size(shape) and not call.node.input(index).has_layout:
         return statistic.reshape(tuple(reversed(shape)))
     lead = 2 if call.node.input(index).has_layout else 0
-    missing = len(shape) - len(own)
+    missing = len(shape) - len(operand_shape)
     return statistic.reshape(*statistic.shape[:lead], *(1,) * missing, *statistic.shape[lead:])
 
 
-def _normalise(call: Any, x: Array, mean: Array, scale: Array) -> Array:
+def _normalise(call: Call, x: Array, mean: Array, scale: Array) -> Array:
     return (x - _like(call, mean, 1)) * _like(call, scale, 2)
 
 
-def _denormalise(call: Any, x: Array, mean: Array, scale: Array) -> Array:
+def _denormalise(call: Call, x: Array, mean: Array, scale: Array) -> Array:
     scale = _like(call, scale, 2)
     small = jnp.abs(scale) < 1e-30
     scale = jnp.where(small, jnp.where(scale < 0, -1e-30, 1e-30).astype(scale.dtype), scale)
@@ -77,16 +78,16 @@ def _batch_shape(node: Node) -> Shape | None:
         raise ShapeProblem("spatial batch normalisation needs an axis of channels, a number has none")
     count = x[-1] if node.options["spatial"] else shapes.size(x)
     for index in range(1, 5):
-        other = node.input(index)
-        if other.shape is None:
+        parameter = node.input(index)
+        if parameter.shape is None:
             continue
-        rules.infer(other, (count, *(1,) * (len(other.shape) - 1)))
-        if 0 not in other.shape and shapes.size(other.shape) != count:
+        rules.infer(parameter, (count, *(1,) * (len(parameter.shape) - 1)))
+        if 0 not in parameter.shape and shapes.size(parameter.shape) != count:
             raise ShapeProblem(f"scale, bias and running statistics must have {count} elements")
     return x
 
 
-def _momentum(constant: Any, samples: Any, seen: Any) -> Any:
+def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
     """Share of this minibatch in the running statistics."""
     return jnp.where(
         seen == 0,
@@ -107,13 +108,13 @@ def _momentum(constant: Any, samples: Any, seen: Any) -> Any:
     )
 
 
-def _blend(constant: Any, samples: Any, seen: Any) -> Any:
+def _blend(constant: Any, samples: Any, seen: Any) -> Array:
     """Share of the running statistics in the normalisation."""
     finite = jnp.where(jnp.isinf(constant), 1.0, constant / (constant + samples))
     return jnp.where((seen == 0) | (constant == 0), 0.0, finite)
 
 
-def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Any:
+def _batch_normalise(call: Call, x: object, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Array:
     context, node, options = call.context, call.node, call.node.options
     shape = node.shape
     count = shape[-1] if options["spatial"] else shapes.size(shape)
@@ -125,9 +126,9 @@ def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Arr
     last = is_image(x) and options["spatial"]
     stored = as_given(x) if last else plain(x)
     lead = context.T * context.S if options["spatial"] else -1
-    rest = -1 if options["spatial"] else 1
-    cells = stored.reshape(lead, *((rest, count) if last else (count, rest)))
-    others = (0, 1) if last else (0, 2)
+    pixels = -1 if options["spatial"] else 1
+    cells = stored.reshape(lead, *((pixels, count) if last else (count, pixels)))
+    reduced = (0, 1) if last else (0, 2)
 
     def spread(statistic: Array) -> Array:
         return statistic if last else statistic[:, None]
@@ -136,20 +137,20 @@ def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Arr
     if context.training:
         mask = None if context.mask is None else context.mask.reshape(-1, 1, 1)
         samples = context.samples()
-        number = jnp.asarray(samples * cells.shape[others[1]], cells.dtype)
+        number = jnp.asarray(samples * cells.shape[reduced[1]], cells.dtype)
         safe = jnp.maximum(number, 1)
 
         def average(values: Array) -> Array:
-            return jnp.sum(values if mask is None else jnp.where(mask, values, 0), axis=others) / safe
+            return jnp.sum(values if mask is None else jnp.where(mask, values, 0), axis=reduced) / safe
 
         batch_mean = average(cells)
         centred = cells - spread(batch_mean)
         batch_variance = average(centred * centred)
         seen = context.state.get(node.name + "/samples", jnp.zeros((), jnp.float64))
-        own = float(options["normalizationTimeConstant"]), float(options["blendTimeConstant"])
-        given = context.settings.bn_time_constant, context.settings.bn_blend_time_constant
+        declared = float(options["normalizationTimeConstant"]), float(options["blendTimeConstant"])
+        settings = context.settings.bn_time_constant, context.settings.bn_blend_time_constant
         constant, blend_constant = (
-            jnp.asarray(o if g is None else g, jnp.float64) for o, g in zip(own, given, strict=True)
+            jnp.asarray(o if g is None else g, jnp.float64) for o, g in zip(declared, settings, strict=True)
         )
         samples64 = jnp.asarray(samples, jnp.float64)
         a = _momentum(constant, samples64, seen).astype(cells.dtype)

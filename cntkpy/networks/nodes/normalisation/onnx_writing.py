@@ -45,11 +45,11 @@ def batch_normalisation(use: Use) -> str:
     count = use.dims[0] if options["spatial"] else shapes.size(use.dims)
     dims = use.dims if options["spatial"] else (count,)
     x = joined(use, 0, dims)
-    given = [use.weights(index, (count,)) for index in range(1, 5)]
+    weights = [use.weights(index, (count,)) for index in range(1, 5)]
     rounded = epsilon - float(np.float32(epsilon))  # an attribute is single: the variance takes what that leaves over
     if emit.dtype == np.float64 and rounded:
-        given[3] = emit.op("Add", given[3], emit.real(rounded))
-    return parted(use, emit.op("BatchNormalization", x, *given, epsilon=epsilon), dims, 0)
+        weights[3] = emit.op("Add", weights[3], emit.real(rounded))
+    return parted(use, emit.op("BatchNormalization", x, *weights, epsilon=epsilon), dims, 0)
 
 
 RULES: dict[str, Rule] = {

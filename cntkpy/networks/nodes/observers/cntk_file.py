@@ -11,15 +11,20 @@ from cntkpy.networks.nodes.observers.kinds import PROPERTIES
 
 def _trace_body(body: Body) -> Attributes:
     r = body.reader
-    found: Attributes = {"say": r.text(), "logFirst": r.u64(), "logFrequency": r.u64(), "logGradientToo": r.boolean()}
+    attributes: Attributes = {
+        "say": r.text(),
+        "logFirst": r.u64(),
+        "logFrequency": r.u64(),
+        "logGradientToo": r.boolean(),
+    }
     r.boolean()
     r.text()
     r.boolean()
     r.boolean()
     for _ in range(8):
         r.bytes_text()
-    found["onlyUpToRow"], found["onlyUpToT"] = r.u64(), r.u64()
-    return found
+    attributes["onlyUpToRow"], attributes["onlyUpToT"] = r.u64(), r.u64()
+    return attributes
 
 
 def _environment(t: Target) -> Node:

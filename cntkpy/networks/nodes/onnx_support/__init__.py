@@ -1,1 +1,1 @@
-"""What rules for ONNX share: the graph to be written, the network to be made of a model."""
+"""Support for the rules for ONNX: the graph to be written, the network to be made of a model."""

@@ -98,7 +98,7 @@ class Building:
             Unusable: the constants would be too large for the model.
         """
         count = math.prod(sizes)
-        if count < 0 or any(one < 0 for one in sizes):
+        if count < 0 or any(size < 0 for size in sizes):
             raise Unusable(f"a size of {list(sizes)} is negative")
         if count > self.left:
             raise Unusable(f"it would make {count:,} elements, more than a file of that size may ask for")
@@ -119,8 +119,8 @@ class Building:
     def number_of(self, axis: str) -> int:
         """The integer that stands for the size of an axis of the minibatch."""
         atoms = axis.atoms if isinstance(axis, Joined) else (axis,)
-        count = math.prod(one for one in atoms if isinstance(one, int))
-        return self._number(Size(count, tuple(sorted(one for one in atoms if isinstance(one, str)))))
+        count = math.prod(atom for atom in atoms if isinstance(atom, int))
+        return self._number(Size(count, tuple(sorted(atom for atom in atoms if isinstance(atom, str)))))
 
     def _number(self, size: Size) -> int:
         if not size.words:
@@ -139,8 +139,8 @@ class Building:
 
     def product(self, first: int, second: int) -> int:
         """The integer that is or stands for a product."""
-        one, other = self.size_of(first), self.size_of(second)
-        return self._number(Size(one.known * other.known, tuple(sorted((*one.words, *other.words)))))
+        left, right = self.size_of(first), self.size_of(second)
+        return self._number(Size(left.known * right.known, tuple(sorted((*left.words, *right.words)))))
 
     def quotient(self, first: int, second: int) -> int:
         """The integer that is or stands for a quotient without a remainder.
@@ -148,12 +148,12 @@ class Building:
         Raises:
             Unusable: it is none.
         """
-        one, other = self.size_of(first), self.size_of(second)
-        words = Counter(one.words)
-        words.subtract(other.words)
-        if other.known == 0 or one.known % other.known or min(words.values(), default=0) < 0:
+        left, right = self.size_of(first), self.size_of(second)
+        words = Counter(left.words)
+        words.subtract(right.words)
+        if right.known == 0 or left.known % right.known or min(words.values(), default=0) < 0:
             raise Unusable("it divides the size of an axis of the minibatch")
-        return self._number(Size(one.known // other.known, tuple(sorted(words.elements()))))
+        return self._number(Size(left.known // right.known, tuple(sorted(words.elements()))))
 
     def word_of(self, number: int) -> str | None:
         """The axis of the minibatch whose size an integer stands for; None: it is a size, or a product."""
@@ -179,7 +179,7 @@ class Building:
         return name
 
     def node(
-        self, kind: str, /, *inputs: Node, name: str = "", shape: Sequence[int] | None = None, **options: Any
+        self, kind: str, /, *inputs: Node, name: str = "", shape: Sequence[int] | None = None, **options: object
     ) -> Node:
         """Add a node, and infer its shape if that is not given.
 
@@ -187,7 +187,7 @@ class Building:
             Unusable: its operands do not fit.
         """
         made = create(self.network, kind, self.free(name or self.owner), inputs, options)
-        if made.kind.layout != "none" and any(one.has_layout for one in inputs):
+        if made.kind.layout != "none" and any(operand.has_layout for operand in inputs):
             made.axis = EVERYWHERE
         if shape is not None:
             made.shape = tuple(shape)
@@ -202,12 +202,12 @@ class Building:
 
     def data(self, node: Node, axes: Axes) -> Data:
         """A node as a value. Its sample gets the axes, if it has others of the same elements."""
-        found = Data(node, axes)
+        value = Data(node, axes)
         dims = tuple(reversed(node.shape or ()))
-        if dims != (found.dims or (1,)):
-            node = self.node("NewReshape", node, dims=tuple(reversed(found.dims)) or (1,))
-            found = Data(node, axes)
-        return found
+        if dims != (value.dims or (1,)):
+            node = self.node("NewReshape", node, dims=tuple(reversed(value.dims)) or (1,))
+            value = Data(node, axes)
+        return value
 
     def parameter(self, array: Array, dims: Sequence[int] | None = None, of: str = "") -> Node:
         """A parameter with the elements of an array, in these dimensions of memory; the same one every time.
@@ -256,7 +256,7 @@ class Scope(Protocol):
         ...
 
     def results(self, operator: Operator, inputs: Sequence[Value | None]) -> list[Value]:
-        """What an operator makes of values."""
+        """Return the results of an operator for values."""
         ...
 
     def add_initialisers(self, model: Model) -> None:
@@ -286,7 +286,7 @@ class Use:
         return self.build.opset
 
     def has(self, index: int) -> bool:
-        """Whether input `index` is given."""
+        """Return whether input `index` is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:
@@ -295,10 +295,10 @@ class Use:
         Raises:
             Unusable: it is not given.
         """
-        found = self.inputs[index] if 0 <= index < len(self.inputs) else None
-        if found is None:
+        value = self.inputs[index] if 0 <= index < len(self.inputs) else None
+        if value is None:
             raise Unusable(f"its input {index + 1} is missing")
-        return found
+        return value
 
     def data(self, index: int = 0) -> Data:
         """Input `index`, which depends on data.
@@ -306,10 +306,10 @@ class Use:
         Raises:
             Unusable: it does not.
         """
-        found = self.value(index)
-        if not isinstance(found, Data):
+        value = self.value(index)
+        if not isinstance(value, Data):
             raise Unusable(f"its input {index + 1} is a constant")
-        return found
+        return value
 
     def array(self, index: int) -> Array:
         """Input `index`, which is known.
@@ -317,21 +317,21 @@ class Use:
         Raises:
             Unusable: it depends on data.
         """
-        found = self.value(index)
-        if not isinstance(found, Array):
+        value = self.value(index)
+        if not isinstance(value, Array):
             raise Unusable(f"its input {index + 1} depends on the data; only constants are supported there")
-        return found
+        return value
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """An attribute.
 
         Raises:
             Unusable: its type is not supported.
         """
-        found = self.operator.attributes.get(name, default)
-        if isinstance(found, Unreadable):
-            raise Unusable(found.why)
-        return found
+        attribute = self.operator.attributes.get(name, default)
+        if isinstance(attribute, Unreadable):
+            raise Unusable(attribute.why)
+        return attribute
 
     def integer(self, name: str, default: int) -> int:
         """An attribute that is an integer."""
@@ -339,7 +339,7 @@ class Use:
 
     def sizes(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """An attribute that is a list of integers."""
-        return [int(one) for one in self.get(name) or default]
+        return [int(size) for size in self.get(name) or default]
 
     def counts(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """An attribute that is a list of numbers from 1 on: sizes, strides, dilations.
@@ -347,11 +347,11 @@ class Use:
         Raises:
             Unusable: one is less than 1, or larger than any size.
         """
-        found = self.sizes(name, default)
-        if any(not 1 <= one < 1 << 31 for one in found):
-            limit = "1 or more" if min(found) < 1 else "less than 2^31"
-            raise Unusable(f"{name} = {found}: each must be {limit}")
-        return found
+        sizes = self.sizes(name, default)
+        if any(not 1 <= size < 1 << 31 for size in sizes):
+            limit = "1 or more" if min(sizes) < 1 else "less than 2^31"
+            raise Unusable(f"{name} = {sizes}: each must be {limit}")
+        return sizes
 
     def axis(self, axis: int, rank: int) -> int:
         """The number of an axis from 0 on; a negative one counts from the last.
@@ -366,10 +366,10 @@ class Use:
     def integers(self, name: str, index: int | None = None) -> list[int] | None:
         """A list of integers: an attribute, or in later versions input `index`; None: it is not given."""
         if name in self.operator.attributes:
-            return [int(one) for one in self.get(name)]
+            return [int(number) for number in self.get(name)]
         if index is None or not self.has(index):
             return None
-        return [int(one) for one in self.array(index).value.reshape(-1)]
+        return [int(number) for number in self.array(index).value.reshape(-1)]
 
     def real(self, name: str, index: int, default: float | None = None) -> float | None:
         """A number: an attribute, or in later versions input `index`."""
@@ -382,7 +382,7 @@ class Use:
             raise Unusable(f"its input {index + 1} must be one number")
         return float(value.reshape(()))
 
-    def refuse(self, name: str, *allowed: Any) -> None:
+    def refuse(self, name: str, *allowed: object) -> None:
         """Refuse an attribute whose value is none of the allowed ones."""
         value = self.get(name)
         if value is not None and value not in allowed:
@@ -391,10 +391,10 @@ class Use:
     def same(self, node: Node, axes: Axes | None = None) -> list[Value]:
         """The result: a node, with the axes of the first input that depends on data unless others are given."""
         if axes is None:
-            axes = next(one.axes for one in self.inputs if isinstance(one, Data))
+            axes = next(operand.axes for operand in self.inputs if isinstance(operand, Data))
         return [self.build.data(node, axes)]
 
-    def part(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
+    def part(self, kind: str, *inputs: Value | None, **attributes: object) -> Value:
         """The first result of another operator of ONNX, which this one is made of.
 
         Raises:

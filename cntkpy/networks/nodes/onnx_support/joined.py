@@ -14,7 +14,7 @@ PASSED = ("Gemm", "Identity", "MatMul", "Reshape", "Shape", "Transpose")
 """Operators that take values of which an axis joins some of the minibatch with some of the sample."""
 
 FACTORS = ("Div", "Mul")
-"""Those that take them where the other operand is a number."""
+"""Operators that take joined axes where the other operand is a number."""
 
 
 def check(use: Use) -> None:
@@ -23,24 +23,24 @@ def check(use: Use) -> None:
     Raises:
         Unusable: the operator does something else than those above.
     """
-    mixed = [one.axes for one in use.inputs if isinstance(one, Data) and any(map(_is_mixed, one.axes))]
-    numbers = sum(isinstance(one, Array) and one.value.size == 1 for one in use.inputs)
+    mixed = [operand.axes for operand in use.inputs if isinstance(operand, Data) and any(map(_is_mixed, operand.axes))]
+    numbers = sum(isinstance(operand, Array) and operand.value.size == 1 for operand in use.inputs)
     scaled = use.operator.kind in FACTORS and numbers == len(use.inputs) - 1
     if mixed and use.operator.kind not in PASSED and not scaled:
         raise Unusable(f"it takes a value of the axes {list(mixed[0])}, of which one joins samples and elements")
 
 
 def _is_mixed(axis: Axis) -> bool:
-    """Whether an axis joins some of the minibatch with some of the sample."""
+    """Return whether an axis joins some of the minibatch with some of the sample."""
     return isinstance(axis, Joined) and any(isinstance(atom, int) for atom in axis.atoms)
 
 
 def joined(atoms: Sequence[Axis]) -> Axis:
     """One axis of several."""
-    found = [atom for atom in atoms if atom != 1]
-    if all(isinstance(atom, int) for atom in found):
-        return math.prod(int(atom) for atom in found)
-    return found[0] if len(found) == 1 else Joined(found)
+    factors = [atom for atom in atoms if atom != 1]
+    if all(isinstance(atom, int) for atom in factors):
+        return math.prod(int(atom) for atom in factors)
+    return factors[0] if len(factors) == 1 else Joined(factors)
 
 
 def atoms_within(axis: Axis) -> Axes:
@@ -60,12 +60,12 @@ def reshaped(use: Use, x: Data, wanted: Sequence[int]) -> Data:
         Unusable: samples would be mixed.
     """
     fixed, left = use.build.fixed, [atom for axis in x.axes for atom in atoms_within(axis) if atom != 1]
-    sizes = [None if one == -1 else use.build.size_of(one) for one in wanted]
+    sizes = [None if number == -1 else use.build.size_of(number) for number in wanted]
     if None not in sizes:
-        _fix(fixed, left, [one for one in sizes if one is not None])
+        _fix(fixed, left, [size for size in sizes if size is not None])
     first = sizes.index(None) if None in sizes else len(sizes)
-    axes: list[Axis] = [_taken(left, one, fixed, 0) for one in sizes[:first] if one is not None]
-    behind = [_taken(left, one, fixed, -1) for one in reversed(sizes[first + 1 :]) if one is not None]
+    axes: list[Axis] = [_taken(left, size, fixed, 0) for size in sizes[:first] if size is not None]
+    behind = [_taken(left, size, fixed, -1) for size in reversed(sizes[first + 1 :]) if size is not None]
     if first < len(sizes):
         axes.append(joined(left))
         left = []
@@ -83,28 +83,28 @@ def _taken(left: list[Axis], size: Size, fixed: Mapping[str, int], end: int) -> 
         fixed: sizes of axes of the minibatch.
         end: 0 takes the first ones, -1 the last ones.
     """
-    count, words, found = size.known, list(size.words), list[Axis]()
+    count, words, axes = size.known, list(size.words), list[Axis]()
     if count < 1:
         raise Unusable(f"{count} is no size")
     while count != 1 or words:
         axis = left.pop(end) if left else 1
         if isinstance(axis, int):
-            whole, rest = divmod(axis, count) if axis > count else (1, count % axis)
-            if rest or 1 in (axis, count):
+            whole, remainder = divmod(axis, count) if axis > count else (1, count % axis)
+            if remainder or 1 in (axis, count):
                 raise Unusable("its axes would mix samples of a minibatch, or do not have the sizes that it names")
             if whole > 1:
                 left.insert(0 if end == 0 else len(left), whole)
-            found.append(axis // whole)
+            axes.append(axis // whole)
             count //= axis // whole
         elif axis in words:
             words.remove(axis)
-            found.append(axis)
+            axes.append(axis)
         elif axis in fixed and count % fixed[axis] == 0:
             count //= fixed[axis]
-            found.append(axis)
+            axes.append(axis)
         else:
             raise Unusable(f"its axes would mix the axis '{axis}' of the minibatch with others")
-    return joined(found if end == 0 else found[::-1])
+    return joined(axes if end == 0 else axes[::-1])
 
 
 def _fix(fixed: dict[str, int], atoms: Sequence[Axis], sizes: Sequence[Size]) -> None:

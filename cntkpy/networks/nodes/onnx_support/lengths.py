@@ -34,7 +34,7 @@ def within(emit: Emitter, node: Node, value: str, rank: int, later: int = 0) -> 
     return emit.unsqueeze(inside, *range(2, 2 + rank)) if rank else inside
 
 
-def kept(emit: Emitter, node: Node, value: str, rank: int, other: str, later: int = 0) -> str:
+def kept(emit: Emitter, node: Node, value: str, rank: int, padding: str, later: int = 0) -> str:
     """A value where its sequences have steps, another one behind them."""
     inside = within(emit, node, value, rank, later)
-    return value if inside is None else emit.op("Where", inside, value, other)
+    return value if inside is None else emit.op("Where", inside, value, padding)

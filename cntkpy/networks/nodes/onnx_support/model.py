@@ -35,7 +35,7 @@ class Input:
 
     @property
     def integer(self) -> bool:
-        """Whether its elements are integers."""
+        """Return whether its elements are integers."""
         return self.dtype.kind in "iu"
 
 
@@ -65,12 +65,12 @@ class Operator:
 
     def shown(self) -> str:
         """The operator in a message."""
-        return f"{self.key} '{self.name or next((one for one in self.outputs if one), '')}'"
+        return f"{self.key} '{self.name or next((output for output in self.outputs if output), '')}'"
 
     @property
     def bodies(self) -> list[Model]:
         """The graphs inside of it."""
-        return [one for one in self.attributes.values() if isinstance(one, Model)]
+        return [attribute for attribute in self.attributes.values() if isinstance(attribute, Model)]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a rule gets: a node, the values of its operands, and where to put operators."""
+"""Arguments of a rule: a node, the values of its operands, and where to put operators."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Use:
         if value is not None:
             array = value.reshape(dims) if order is None else value.reshape(dims).transpose(order)
             return self.emit.derived(self.operands[index].name, array)
-        name, _, own, _ = self.operands[index]
-        name = name if own == dims else self.emit.reshape(name, 0, dims)
+        name, _, present, _ = self.operands[index]
+        name = name if present == dims else self.emit.reshape(name, 0, dims)
         return name if order is None else self.emit.op("Transpose", name, perm=list(order))
 
 

@@ -1,4 +1,4 @@
-"""What the values of an ONNX graph are in a network.
+"""Values of an ONNX graph in a network.
 
 A value that does not depend on the inputs is an array. The others are nodes; an axis that is one of a minibatch (batch
 or time) has a word instead of a size. The other axes are those of the node's sample, in the order of memory.
@@ -46,9 +46,9 @@ class Joined(str):
 
     def __new__(cls, atoms: Sequence[Axis]) -> Joined:
         """Join axes."""
-        found = super().__new__(cls, " x ".join(map(str, atoms)))
-        found.atoms = tuple(atoms)
-        return found
+        joined = super().__new__(cls, " x ".join(map(str, atoms)))
+        joined.atoms = tuple(atoms)
+        return joined
 
 
 class Data(NamedTuple):
@@ -65,13 +65,13 @@ class Data(NamedTuple):
     @property
     def dims(self) -> tuple[int, ...]:
         """The sizes of the sample's axes, in the order of memory."""
-        parts = [one.atoms if isinstance(one, Joined) else (one,) for one in self.axes]
-        return tuple(one for part in parts for one in part if isinstance(one, int))
+        parts = [axis.atoms if isinstance(axis, Joined) else (axis,) for axis in self.axes]
+        return tuple(size for part in parts for size in part if isinstance(size, int))
 
     @property
     def words(self) -> tuple[str, ...]:
         """The axes of the minibatch."""
-        return tuple(one for one in self.axes if isinstance(one, str))
+        return tuple(axis for axis in self.axes if isinstance(axis, str))
 
     def sample_axis(self, axis: int) -> int:
         """The axis of the sample, counted from 1 as networks do, that axis `axis` (or a negative one) is.
@@ -84,7 +84,7 @@ class Data(NamedTuple):
             raise Unusable(f"there is no axis {axis}")
         if isinstance(self.axes[index], str):
             raise Unusable(f"axis {axis} is '{self.axes[index]}', one of the minibatch")
-        return sum(isinstance(one, int) for one in self.axes[index:])
+        return sum(isinstance(axis, int) for axis in self.axes[index:])
 
 
 class Longer(NamedTuple):
@@ -144,7 +144,7 @@ class Unusable(Exception):
 
 
 def varying(value: np.ndarray) -> bool:
-    """Whether some elements stand for sizes of axes of a minibatch."""
+    """Return whether some elements stand for sizes of axes of a minibatch."""
     return value.dtype.name in ("int64", "float64") and bool(
         np.any((value <= -VARYING) & (value > -VARYING - MOST_SIZES))
     )

@@ -28,10 +28,10 @@ def _delay_body(body: Body) -> Attributes:
 
 def _rnn_stack_body(body: Body) -> Attributes:
     r = body.reader
-    found: Attributes = {"bidirectional": bool(r.u64()), "numLayers": r.u64(), "hiddenDims": r.u64()}
-    found["recurrentOp"] = r.text()
-    found["axis"] = r.i32() if body.version >= 14 else -1
-    return found
+    attributes: Attributes = {"bidirectional": bool(r.u64()), "numLayers": r.u64(), "hiddenDims": r.u64()}
+    attributes["recurrentOp"] = r.text()
+    attributes["axis"] = r.i32() if body.version >= 14 else -1
+    return attributes
 
 
 def _rnn_stack_attributes(table: Table) -> Attributes:
@@ -71,17 +71,19 @@ def _delay(t: Target) -> Node:
 
 
 def _recurrent_stack(t: Target) -> Node:
-    given = dict(t.attributes)
+    attributes = dict(t.attributes)
     names = nodes.operation("OptimizedRNNStack").option("recurrentOp")
     assert names is not None
-    given["recurrentOp"] = next((name for name in names.choices if name.lower() == given["recurrentOp"].lower()), None)
-    if given["recurrentOp"] is None:
+    attributes["recurrentOp"] = next(
+        (name for name in names.choices if name.lower() == attributes["recurrentOp"].lower()), None
+    )
+    if attributes["recurrentOp"] is None:
         raise t.refuse(f"units called '{t.attributes['recurrentOp']}'")
     weights = t.inputs(2)[0]
     most = shapes.size(t.shape(weights))
-    if not all(0 < given[key] <= most for key in ("hiddenDims", "numLayers")) or given["axis"] not in (-1, 2):
+    if not all(0 < attributes[key] <= most for key in ("hiddenDims", "numLayers")) or attributes["axis"] not in (-1, 2):
         raise BadFile(f"OptimizedRNNStack '{t.record.name}' has sizes or an axis that it cannot have", t.record.at)
-    return t.add("OptimizedRNNStack", t.inputs(2), **given)
+    return t.add("OptimizedRNNStack", t.inputs(2), **attributes)
 
 
 def _single(number: float) -> float:

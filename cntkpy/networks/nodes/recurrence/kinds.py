@@ -49,7 +49,7 @@ _OPTIONS = (
 )
 
 
-def _delay(name: str, direction: int, meaning: str, formula: str, **more: Any) -> NodeKind:
+def _delay(name: str, direction: int, meaning: str, formula: str, **fields: Any) -> NodeKind:
     return NodeKind(
         name,
         ((_ROWS, _X), (_ROWS, _COLS, _X), (_ROWS, _COLS, _X, Argument("initialState"))),
@@ -67,7 +67,7 @@ def _delay(name: str, direction: int, meaning: str, formula: str, **more: Any) -
             optional=("rows",),
             without=("cols", "delayTime"),
         ),
-        **more,
+        **fields,
     )
 
 

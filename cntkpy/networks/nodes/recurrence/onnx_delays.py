@@ -32,8 +32,8 @@ def delay(use: Use, kind: str, source: Node | None, start: Array | Data, dims: S
     elif start.value.size and (start.value == start.value.flat[0]).all():
         value = float(start.value.flat[0])
     else:
-        own = np.broadcast_to(start.value.reshape(start.value.shape[-len(dims) :]), tuple(dims))
-        initial = build.parameter(Array(np.asarray(own), start.name), dims)
+        start_values = np.broadcast_to(start.value.reshape(start.value.shape[-len(dims) :]), tuple(dims))
+        initial = build.parameter(Array(np.asarray(start_values), start.name), dims)
     node = build.node(
         kind,
         *([] if source is None else [source]),
@@ -57,9 +57,9 @@ def lengthened(use: Use, values: Sequence[Array | Data], place: int) -> Longer:
     data, edge = (second, first) if isinstance(first, Array) else (first, second)
     if not isinstance(data, Data) or not isinstance(edge, Array) or edge.value.ndim != len(data.axes):
         raise Unusable("values are joined along an axis of the minibatch")
-    others = [size for index, size in enumerate(edge.value.shape) if index != place]
-    rest = [axis for index, axis in enumerate(data.axes) if index != place]
-    if any(size not in (1, axis) for size, axis in zip(others, rest, strict=True)):
+    sizes = [size for index, size in enumerate(edge.value.shape) if index != place]
+    axes = [axis for index, axis in enumerate(data.axes) if index != place]
+    if any(size not in (1, axis) for size, axis in zip(sizes, axes, strict=True)):
         raise Unusable("what is put before or behind a sequence has another shape")
     _time(use, data, place)
     return Longer(data, Array(np.moveaxis(edge.value, place, 0)), edge.value.shape[place], isinstance(first, Array))

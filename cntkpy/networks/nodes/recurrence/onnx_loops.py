@@ -66,46 +66,48 @@ def _over_time(use: Use, body: Model) -> list[Value]:
         use.value(index) if body.inputs[index].name in same else _state(use, index, batch)
         for index in range(GIVEN, len(body.inputs))
     ]
-    inner.values.update(zip((one.name for one in body.inputs), (Step(), Array(np.array(True)), *states), strict=True))
-    before, build.loop = build.loop, (time, number)
+    inner.values.update(
+        zip((operand.name for operand in body.inputs), (Step(), Array(np.array(True)), *states), strict=True)
+    )
+    outer_loop, build.loop = build.loop, (time, number)
     try:
         outputs = _run(use, inner, body)
     finally:
-        build.loop = before
+        build.loop = outer_loop
     condition = outputs[0]
     always = isinstance(condition, Array) and bool(condition.value.all())
     if not always and not (isinstance(condition, Step) and condition.holds):
         raise Unusable("its condition is not the number of steps")
-    found: list[Value] = []
+    results: list[Value] = []
     for index, (state, output) in enumerate(zip(states, outputs[1:], strict=False)):
         asked = index < len(use.operator.outputs) and bool(use.operator.outputs[index])
-        found.append(_final(use, state, output, number, body.inputs[GIVEN + index].name in same, asked))
+        results.append(_final(use, state, output, number, body.inputs[GIVEN + index].name in same, asked))
     for output in outputs[1 + len(states) :]:
         if not isinstance(output, Data):
             raise Unusable("an output of it does not depend on the data")
-        found.append(Data(output.node, (time, *output.axes)))
-    return found
+        results.append(Data(output.node, (time, *output.axes)))
+    return results
 
 
 def _captured(use: Use, body: Model) -> list[Value]:
     """The values from outside that a body takes."""
-    names = dict.fromkeys(name for one in body.operators for name in one.inputs)
+    names = dict.fromkeys(name for operator in body.operators for name in operator.inputs)
     return [use.scope.values[name] for name in names if name in use.scope.values]
 
 
 def _is_count(use: Use, number: int, word: str) -> bool:
-    """Whether a number is, or stands for, the size of an axis of the minibatch."""
+    """Return whether a number is, or stands for, the size of an axis of the minibatch."""
     return use.build.word_of(number) == word or use.build.fixed.get(word) == number
 
 
 def _handed_on(body: Model) -> set[str]:
     """The inputs of a body that it hands on unchanged."""
-    sources = {name: name for name in (one.name for one in body.inputs)}
+    sources = {name: name for name in (operand.name for operand in body.inputs)}
     for operator in body.operators:
         if operator.kind == "Identity" and operator.inputs and operator.inputs[0] in sources and operator.outputs:
             sources[operator.outputs[0]] = sources[operator.inputs[0]]
     pairs = zip(body.inputs[GIVEN:], body.outputs[1:], strict=False)
-    return {one.name for one, output in pairs if sources.get(output) == one.name}
+    return {source.name for source, output in pairs if sources.get(output) == source.name}
 
 
 def _state(use: Use, index: int, batch: str) -> Value:
@@ -116,7 +118,7 @@ def _state(use: Use, index: int, batch: str) -> Value:
 
 
 def _final(use: Use, state: Value, output: Value | None, number: int, same: bool, asked: bool) -> Value:
-    """What a value that a loop hands on is after it.
+    """Return a value that a loop hands on as it is after the loop.
 
     Args:
         use: the loop.
@@ -150,8 +152,8 @@ def _same(use: Use) -> list[Value]:
 
 def _moved(use: Use) -> list[Value]:
     """Add, Sub."""
-    steps = [one for one in use.inputs if isinstance(one, Step)]
-    numbers = [one for one in use.inputs if isinstance(one, Array)]
+    steps = [operand for operand in use.inputs if isinstance(operand, Step)]
+    numbers = [operand for operand in use.inputs if isinstance(operand, Array)]
     first = isinstance(use.inputs[0], Step)
     if len(steps) != 1 or len(numbers) != 1 or steps[0].holds or not (first or use.operator.kind == "Add"):
         raise Unusable("the number of a step can be added to constants only")
@@ -173,7 +175,8 @@ def _below(use: Use) -> list[Value]:
 def _both(use: Use) -> list[Value]:
     """And."""
     if not all(
-        (isinstance(one, Step) and one.holds) or (isinstance(one, Array) and one.value.all()) for one in use.inputs
+        (isinstance(operand, Step) and operand.holds) or (isinstance(operand, Array) and operand.value.all())
+        for operand in use.inputs
     ):
         raise Unusable("the condition of a loop may be the number of steps only")
     return [Step(holds=True)]
@@ -223,12 +226,12 @@ def _unrolled(use: Use, body: Model) -> list[Value]:
     for step in range(count):
         inner = use.scope.body()
         values = (Array(np.array(step, np.int64)), Array(np.array(True)), *states)
-        inner.values.update(zip((one.name for one in body.inputs), values, strict=True))
+        inner.values.update(zip((operand.name for operand in body.inputs), values, strict=True))
         outputs = _run(use, inner, body)
         condition = outputs[0]
-        if any(one is None for one in outputs) or not isinstance(condition, Array):
+        if any(output is None for output in outputs) or not isinstance(condition, Array):
             raise Unusable("its condition depends on the data")
-        known = [one for one in outputs[1:] if one is not None]
+        known = [output for output in outputs[1:] if output is not None]
         states = known[: len(states)]
         every.append(known[len(states) :])
         if not condition.value.all():
@@ -238,16 +241,16 @@ def _unrolled(use: Use, body: Model) -> list[Value]:
 
 def _joined(use: Use, parts: Sequence[Value]) -> Value:
     """The values of all times that a body was computed, on a new first axis."""
-    arrays = [one.value for one in parts if isinstance(one, Array)]
+    arrays = [part.value for part in parts if isinstance(part, Array)]
     if len(arrays) == len(parts):
-        use.build.take(sum(one.size for one in arrays))
+        use.build.take(sum(array.size for array in arrays))
         return Array(np.stack(arrays))
     nodes: list[Node] = []
-    like = next((one for one in parts if isinstance(one, Data)), None)
-    for one in parts:
-        if like is None or not isinstance(one, Data) or one.axes != like.axes:
+    like = next((part for part in parts if isinstance(part, Data)), None)
+    for part in parts:
+        if like is None or not isinstance(part, Data) or part.axes != like.axes:
             raise Unusable("its results have different axes")
-        nodes.append(use.build.data(one.node, (*one.words, 1, *one.dims)).node)
+        nodes.append(use.build.data(part.node, (*part.words, 1, *part.dims)).node)
     assert like is not None
     return Data(stacked(use, nodes, len(like.dims) + 1), (len(parts), *like.axes))
 

@@ -32,22 +32,22 @@ Step = Callable[[Emitter, Gates, Gates, list[str]], list[str]]
 """`(emit, parts of the input, parts of the state, states before) -> states`; the first is the result."""
 
 
-def _lstm(emit: Emitter, x: Gates, h: Gates, before: list[str]) -> list[str]:
+def _lstm(emit: Emitter, x: Gates, h: Gates, states: list[str]) -> list[str]:
     take, keep, candidate, show = (emit.op("Add", a, b) for a, b in zip(x, h, strict=True))
-    kept = emit.op("Mul", emit.op("Sigmoid", keep), before[1])
+    kept = emit.op("Mul", emit.op("Sigmoid", keep), states[1])
     cell = emit.op("Add", kept, emit.op("Mul", emit.op("Sigmoid", take), emit.op("Tanh", candidate)))
     return [emit.op("Mul", emit.op("Sigmoid", show), emit.op("Tanh", cell)), cell]
 
 
-def _gru(emit: Emitter, x: Gates, h: Gates, before: list[str]) -> list[str]:
+def _gru(emit: Emitter, x: Gates, h: Gates, states: list[str]) -> list[str]:
     reset, update = (emit.op("Sigmoid", emit.op("Add", a, b)) for a, b in zip(x[:2], h[:2], strict=True))
     candidate = emit.op("Tanh", emit.op("Add", x[2], emit.op("Mul", reset, h[2])))
     new = emit.op("Mul", emit.op("Sub", emit.real(1), update), candidate)
-    return [emit.op("Add", new, emit.op("Mul", update, before[0]))]
+    return [emit.op("Add", new, emit.op("Mul", update, states[0]))]
 
 
 def _plain(kind: str) -> Step:
-    return lambda emit, x, h, before: [emit.op(kind, emit.op("Add", x[0], h[0]))]
+    return lambda emit, x, h, states: [emit.op(kind, emit.op("Add", x[0], h[0]))]
 
 
 STEPS: dict[str, tuple[int, Step]] = {
@@ -81,10 +81,10 @@ def layer(emit: Emitter, unit: str, x: str, weights: Weights, backwards: bool, l
     after = step(body, parts[0], parts[1], states)
     if lengths is not None and backwards:
         there = body.unsqueeze(body.op("Less", number, lengths), 1)
-        after = [body.op("Where", there, one, start) for one in after]
+        after = [body.op("Where", there, state, start) for state in after]
     ports = body.graph
-    ports.inputs += [Port(one, (BATCH, hidden)) for one in states] + [Port(now, (BATCH, gates * hidden))]
-    ports.outputs += [Port(body.op("Identity", one), (BATCH, hidden)) for one in (*after, after[0])]
+    ports.inputs += [Port(state, (BATCH, hidden)) for state in states] + [Port(now, (BATCH, gates * hidden))]
+    ports.outputs += [Port(body.op("Identity", state), (BATCH, hidden)) for state in (*after, after[0])]
     scanned = [known]
     if lengths is not None and backwards:
         ports.inputs.append(Port(number, (), "integer"))

@@ -121,9 +121,9 @@ def _gru(cell: Direction) -> list[Node]:
     known = cell.node(
         "Plus", cell.node("Times", cell.parameter("W", cell.weights.T), cell.x), cell.parameter("b", x_bias)
     )
-    before = cell.node("Times", cell.parameter("R", cell.recurrence[both].T), h)
+    product = cell.node("Times", cell.parameter("R", cell.recurrence[both].T), h)
     update, reset = (
-        cell.apply(0, cell.node("Plus", cell.gate(known, index), cell.gate(before, index))) for index in range(2)
+        cell.apply(0, cell.node("Plus", cell.gate(known, index), cell.gate(product, index))) for index in range(2)
     )
     matrix = cell.parameter("Rh", cell.recurrence[2 * size :].T)
     if after:
@@ -132,8 +132,8 @@ def _gru(cell: Direction) -> list[Node]:
     else:
         passed = cell.node("Times", matrix, cell.node("ElementTimes", reset, h))
     candidate = cell.apply(1, cell.node("Plus", cell.gate(known, 2), passed))
-    rest = cell.node("Minus", cell.use.build.number(1), update)
-    result = cell.node("Plus", cell.node("ElementTimes", rest, candidate), cell.node("ElementTimes", update, h))
+    complement = cell.node("Minus", cell.use.build.number(1), update)
+    result = cell.node("Plus", cell.node("ElementTimes", complement, candidate), cell.node("ElementTimes", update, h))
     connected(h, result)
     return [result]
 
@@ -181,8 +181,8 @@ def recurrence(use: Use) -> list[Value]:
     )
     if ways is None:
         raise Unusable(f"direction = {use.get('direction')} is not supported")
-    functions = [str(one).lower() for one in use.get("activations") or unit.functions * len(ways)]
-    if any(one not in ACTIVATIONS for one in functions):
+    functions = [str(name).lower() for name in use.get("activations") or unit.functions * len(ways)]
+    if any(function not in ACTIVATIONS for function in functions):
         raise Unusable(f"activations = {use.get('activations')} are not supported")
     owner, every = build.owner, list[list[Node]]()
     for index, kind in enumerate(ways):
@@ -190,29 +190,31 @@ def recurrence(use: Use) -> list[Value]:
         every.append(unit.make(_direction(use, x.node, unit, index, kind, functions)))
     build.owner = owner
     hidden = every[0][0].shape or (1,)
-    steps = build.node("RowStack", *(one[0] for one in every)) if len(ways) > 1 else every[0][0]
+    steps = build.node("RowStack", *(direction[0] for direction in every)) if len(ways) > 1 else every[0][0]
     axes = (batch, time, len(ways), hidden[0]) if by_batch else (time, len(ways), batch, hidden[0])
-    found: list[Value] = [build.data(steps, axes)]
+    results: list[Value] = [build.data(steps, axes)]
     for index, name in enumerate(use.operator.outputs[1:]):
         if name:
-            ends = [edge_of(use, one[index], kind == PAST) for one, kind in zip(every, ways, strict=True)]
+            ends = [edge_of(use, direction[index], kind == PAST) for direction, kind in zip(every, ways, strict=True)]
             node = build.node("RowStack", *ends) if len(ends) > 1 else ends[0]
-            found.append(build.data(node, (batch, len(ways), hidden[0]) if by_batch else (len(ways), batch, hidden[0])))
+            results.append(
+                build.data(node, (batch, len(ways), hidden[0]) if by_batch else (len(ways), batch, hidden[0]))
+            )
         else:
-            found.append(found[0])
-    return found
+            results.append(results[0])
+    return results
 
 
 def _check_lengths(use: Use, steps: int | None) -> None:
     """Refuse lengths of sequences that are not those of the data."""
     if use.has(LENGTHS):
-        given = set(use.array(LENGTHS).value.reshape(-1).tolist())
-        if given != {steps}:
-            raise Unusable(f"sequences of {sorted(given)} steps; lengths that are known must be those of its input")
+        lengths = set(use.array(LENGTHS).value.reshape(-1).tolist())
+        if lengths != {steps}:
+            raise Unusable(f"sequences of {sorted(lengths)} steps; lengths that are known must be those of its input")
 
 
 def _direction(use: Use, x: Node, unit: Unit, index: int, kind: str, functions: list[str]) -> Direction:
-    weights, recurrence_ = (use.array(one).value[index] for one in (1, 2))
+    weights, recurrence_ = (use.array(position).value[index] for position in (1, 2))
     hidden = recurrence_.shape[1]
     if len(weights) != unit.gates * hidden or len(recurrence_) != unit.gates * hidden:
         raise Unusable("its weights do not have the sizes of its gates")
@@ -224,8 +226,8 @@ def _direction(use: Use, x: Node, unit: Unit, index: int, kind: str, functions: 
         if not (start == start[:1]).all():
             raise Unusable("its initial states differ from sample to sample")
         starts.append(Array(start[0]))
-    own = functions[index * len(unit.functions) : (index + 1) * len(unit.functions)]
-    nodes = [ACTIVATIONS[one] for one in own]
+    gates = functions[index * len(unit.functions) : (index + 1) * len(unit.functions)]
+    nodes = [ACTIVATIONS[name] for name in gates]
     peepholes = use.array(PEEPHOLES).value[index].reshape(3, -1) if use.has(PEEPHOLES) else None
     bias = bias.reshape(2, -1)
     return Direction(use, x, weights, recurrence_, bias, kind, nodes, starts, use.build.owner, peepholes)
@@ -243,7 +245,9 @@ def scan(use: Use) -> list[Value]:
     kind = _direction_of(use)
     first = len(use.inputs) - count
     sequences = [use.data(index) for index in range(first, len(use.inputs))]
-    if not sequences or any(not isinstance(one.axes[0], str) or len(one.words) != 2 for one in sequences):
+    if not sequences or any(
+        not isinstance(sequence.axes[0], str) or len(sequence.words) != 2 for sequence in sequences
+    ):
         raise Unusable("its scanned inputs must have the axes time and batch first")
     time, batch = sequences[0].words
     if time not in use.build.times:
@@ -251,11 +255,11 @@ def scan(use: Use) -> list[Value]:
     inner = use.scope.body()
     states = [scanned_state(use, index, kind, batch) for index in range(first)]
     reconcile(use, body, inner, sequences[0])
-    given = [*states, *(Data(one.node, one.axes[1:]) for one in sequences)]
-    if len(body.inputs) != len(given):
+    operands = [*states, *(Data(sequence.node, sequence.axes[1:]) for sequence in sequences)]
+    if len(body.inputs) != len(operands):
         raise Unusable("its body has another number of inputs")
     inner.add_initialisers(body)
-    inner.values.update({one.name: value for one, value in zip(body.inputs, given, strict=True)})
+    inner.values.update({port.name: value for port, value in zip(body.inputs, operands, strict=True)})
     inner.run(body.operators)
     if inner.refused:
         use.scope.refused.extend(inner.refused)
@@ -296,33 +300,36 @@ def scanned_state(use: Use, index: int, kind: str, batch: str) -> Data:
 
 def reconcile(use: Use, body: Model, inner: Scope, like: Data) -> None:
     """Values from outside of the loop that have one step per sequence are the same at every step of it."""
-    own = {*(one.name for one in body.inputs), *(name for one in body.operators for name in one.outputs)}
-    for name in dict.fromkeys(name for one in body.operators for name in one.inputs):
+    names = {
+        *(operand.name for operand in body.inputs),
+        *(name for operator in body.operators for name in operator.outputs),
+    }
+    for name in dict.fromkeys(name for operator in body.operators for name in operator.inputs):
         value = inner.values.get(name)
-        if name not in own and isinstance(value, Data) and len(value.words) == 1:
+        if name not in names and isinstance(value, Data) and len(value.words) == 1:
             node = use.build.node("ReconcileDynamicAxis", value.node, like.node, broadcast=True)
             inner.values[name] = Data(node, value.axes)
 
 
 def _results(use: Use, outputs: list[Value | None], states: list[Data], way: tuple[str, str]) -> list[Value]:
     kind, time = way
-    found: list[Value] = []
+    results: list[Value] = []
     for state, value in zip(states, outputs, strict=False):
         if not isinstance(value, Data):
             raise Unusable("a state of it does not depend on the data")
         node = use.build.data(value.node, state.axes).node
         connected(state.node, node)
-        found.append(Data(node, value.axes))
+        results.append(Data(node, value.axes))
     for index, name in enumerate(use.operator.outputs[: len(states)]):
-        value = found[index]
+        value = results[index]
         assert isinstance(value, Data)
         if name:
-            found[index] = Data(edge_of(use, value.node, kind == PAST), value.axes)
+            results[index] = Data(edge_of(use, value.node, kind == PAST), value.axes)
     for value in outputs[len(states) :]:
         if not isinstance(value, Data):
             raise Unusable("an output of it does not depend on the data")
-        found.append(Data(value.node, (time, *value.axes)))
-    return found
+        results.append(Data(value.node, (time, *value.axes)))
+    return results
 
 
 RULES: dict[str, Rule] = {**dict.fromkeys(UNITS, recurrence), "Scan": scan}

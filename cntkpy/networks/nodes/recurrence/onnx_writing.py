@@ -50,19 +50,19 @@ def _operator(use: Use, unit: Unit, value: str, every: list[Weights], ends: list
     emit, order, ways = use.emit, list(unit.order), len(every)
     hidden = every[0].from_state.shape[1]
     arrays = {
-        "input": [one.from_input[order].reshape(-1, one.from_input.shape[2]) for one in every],
-        "state": [one.from_state[order].reshape(-1, hidden) for one in every],
-        "bias": [one.biases[:, order].reshape(-1) for one in every],
+        "input": [weights.from_input[order].reshape(-1, weights.from_input.shape[2]) for weights in every],
+        "state": [weights.from_state[order].reshape(-1, hidden) for weights in every],
+        "bias": [weights.biases[:, order].reshape(-1) for weights in every],
     }
-    given = [emit.constant(np.stack(parts), f"{name}/{word}") for word, parts in arrays.items()]
+    weights = [emit.constant(np.stack(parts), f"{name}/{word}") for word, parts in arrays.items()]
     if use.node.input(0).trainable:
-        emit.names.trained.update(given)
+        emit.names.trained.update(weights)
     attributes = dict(unit.attributes)
     if "activations" in attributes:
         attributes["activations"] = attributes["activations"] * ways
     direction = "bidirectional" if ways == 2 else "forward"
-    found = emit.op(unit.kind, value, *given, *ends, hidden_size=hidden, direction=direction, **attributes)
-    joined = emit.op("Transpose", found, perm=[0, 2, 1, 3])  # (steps, direction, batch, ...)
+    output = emit.op(unit.kind, value, *weights, *ends, hidden_size=hidden, direction=direction, **attributes)
+    joined = emit.op("Transpose", output, perm=[0, 2, 1, 3])  # (steps, direction, batch, ...)
     return emit.reshape(joined, 2, (ways * hidden,))
 
 
@@ -86,10 +86,12 @@ def stack(use: Use) -> str:
     ends = [] if lengths is None else [emit.op("Cast", lengths, to=np.dtype(np.int32))]
     kind, gates = str(options["recurrentOp"]).lower(), len(unit.order)
     for first in range(0, len(every), ways):
-        parts = [_parameters(weights.reshape(-1), one, gates, hidden) for one in every[first : first + ways]]
+        parts = [
+            _parameters(weights.reshape(-1), direction, gates, hidden) for direction in every[first : first + ways]
+        ]
         if emit.dtype == np.float64:
-            found = [layer(emit, kind, value, one, index == 1, lengths) for index, one in enumerate(parts)]
-            value = found[0] if ways == 1 else emit.op("Concat", *found, axis=-1)
+            results = [layer(emit, kind, value, part, index == 1, lengths) for index, part in enumerate(parts)]
+            value = results[0] if ways == 1 else emit.op("Concat", *results, axis=-1)
         else:
             value = _operator(use, unit, value, parts, ends, f"{use.operands[0].name}/{first // ways + 1}")
     if not along_axis:
@@ -115,7 +117,7 @@ def shift(use: Use) -> str:
 
 
 def initial_state(use: Use) -> Operand:
-    """What a delay has outside of the sequence; it is broadcast to that."""
+    """Return the operand that a delay has outside of the sequence; it is broadcast."""
     if len(use.operands) > 1:
         initial = use.operands[1]
         return initial._replace(name=use.ranked(initial, len(use.dims)))

@@ -21,6 +21,7 @@ from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, Node
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 State = tuple[Array, ...]
@@ -55,20 +56,20 @@ class Cell(NamedTuple):
     step: Callable[[list[Array], list[Array], State], State]
 
 
-def _lstm(x: list[Array], h: list[Array], before: State) -> State:
+def _lstm(x: list[Array], h: list[Array], state: State) -> State:
     take, keep, candidate, show = (a + b for a, b in zip(x, h, strict=True))
-    cell = jax.nn.sigmoid(keep) * before[1] + jax.nn.sigmoid(take) * jnp.tanh(candidate)
+    cell = jax.nn.sigmoid(keep) * state[1] + jax.nn.sigmoid(take) * jnp.tanh(candidate)
     return jax.nn.sigmoid(show) * jnp.tanh(cell), cell
 
 
-def _gru(x: list[Array], h: list[Array], before: State) -> State:
+def _gru(x: list[Array], h: list[Array], state: State) -> State:
     reset, update = jax.nn.sigmoid(x[0] + h[0]), jax.nn.sigmoid(x[1] + h[1])
     candidate = jnp.tanh(x[2] + reset * h[2])
-    return ((1 - update) * candidate + update * before[0],)
+    return ((1 - update) * candidate + update * state[0],)
 
 
 def _plain(function: Callable[[Array], Array]) -> Callable[[list[Array], list[Array], State], State]:
-    return lambda x, h, before: (function(x[0] + h[0]),)
+    return lambda x, h, state: (function(x[0] + h[0]),)
 
 
 CELLS = {
@@ -104,20 +105,20 @@ def layers_of(node: Node, inputs: int) -> tuple[list[Layer], int]:
     sizes = [(inputs if index == 0 else hidden * len(ways)) for index in range(int(options["numLayers"]))]
     weights = 0
     biases = sum(gates * hidden * (size + hidden) for size in sizes) * len(ways)
-    found: list[Layer] = []
+    layers: list[Layer] = []
     for size in sizes:
         for backwards in ways:
-            found.append(Layer(size, backwards, weights, biases))
+            layers.append(Layer(size, backwards, weights, biases))
             weights += gates * hidden * (size + hidden)
             biases += 2 * gates * hidden
-    return found, biases
+    return layers, biases
 
 
-def _weights_shape(given: Shape | None, hidden: int, total: int) -> Shape:
+def _weights_shape(shape: Shape | None, hidden: int, total: int) -> Shape:
     """The shape of the weights: the only axis that is not given has what is left; else a row for each unit."""
-    known = math.prod(one for one in given or () if one)
-    if given and given.count(0) == 1 and total % known == 0:
-        return tuple(one or total // known for one in given)
+    known = math.prod(size for size in shape or () if size)
+    if shape and shape.count(0) == 1 and total % known == 0:
+        return tuple(size or total // known for size in shape)
     return (hidden, total // hidden)
 
 
@@ -144,8 +145,8 @@ def _shape(node: Node) -> Shape | None:
 def _parts(flat: Array, begin: int, gates: int, hidden: int, width: int) -> tuple[list[Array], int]:
     """A matrix for each gate, transposed, and where the next begin."""
     size = hidden * width
-    found = [flat[begin + gate * size : begin + (gate + 1) * size].reshape(hidden, width).T for gate in range(gates)]
-    return found, begin + gates * size
+    matrices = [flat[begin + gate * size : begin + (gate + 1) * size].reshape(hidden, width).T for gate in range(gates)]
+    return matrices, begin + gates * size
 
 
 def _halves(flat: Array, begin: int, gates: int, hidden: int) -> Iterator[list[Array]]:
@@ -182,13 +183,13 @@ def directions(node: Node, flat: Array) -> list[Direction]:
     gates, hidden = cell_of(node.options).gates, int(node.options["hiddenDims"])
     x = node.input(1)
     assert x.shape is not None
-    found: list[Direction] = []
+    directions: list[Direction] = []
     for layer in layers_of(node, x.shape[0])[0]:
         from_input, end = _parts(flat, layer.weights, gates, hidden, layer.inputs)
         from_state, _ = _parts(flat, end, gates, hidden, hidden)
         input_bias, state_bias = _halves(flat, layer.biases, gates, hidden)
-        found.append(Direction(layer.backwards, from_input, from_state, input_bias, state_bias))
-    return found
+        directions.append(Direction(layer.backwards, from_input, from_state, input_bias, state_bias))
+    return directions
 
 
 def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Array) -> Array:
@@ -200,19 +201,19 @@ def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Ar
     rows = x.reshape(-1, layer.inputs)
     known = [(dot(rows, matrix) + bias).reshape(shape) for matrix, bias in zip(from_input, input_bias, strict=True)]
 
-    def step(before: State, now: tuple[list[Array], Array]) -> tuple[State, Array]:
+    def step(state: State, now: tuple[list[Array], Array]) -> tuple[State, Array]:
         x_now, begins = now
-        before = tuple(jnp.where(begins[:, None], jnp.zeros_like(one), one) for one in before)
-        h = [dot(before[0], matrix) + bias for matrix, bias in zip(from_state, state_bias, strict=True)]
-        after = cell.step(x_now, h, before)
+        state = tuple(jnp.where(begins[:, None], jnp.zeros_like(value), value) for value in state)
+        h = [dot(state[0], matrix) + bias for matrix, bias in zip(from_state, state_bias, strict=True)]
+        after = cell.step(x_now, h, state)
         return after, after[0]
 
     start = tuple(jnp.zeros((x.shape[1], hidden), x.dtype) for _ in range(cell.states))
     return jax.lax.scan(step, start, (known, fresh), reverse=layer.backwards)[1]
 
 
-def _starts(call: Any, x: Array, backwards: bool) -> Array:
-    """Where a sequence begins (for a backward layer: ends); gaps start over, too."""
+def _starts(call: Call, x: Array, backwards: bool) -> Array:
+    """Return the steps where a sequence begins (for a backward layer: ends); gaps start over, too."""
     context = call.context
     distance = context.to_end if backwards else context.to_start
     if distance is None or int(call.options["axis"]) == 2:
@@ -223,7 +224,7 @@ def _starts(call: Any, x: Array, backwards: bool) -> Array:
     return distance <= 0
 
 
-def _forward(call: Any, weights: Array, x: Array) -> Array:
+def _forward(call: Call, weights: Array, x: Array) -> Array:
     node, options = call.node, call.options
     cell, hidden = cell_of(options), int(options["hiddenDims"])
     along_axis, shape = int(options["axis"]) == 2, x.shape
@@ -236,10 +237,11 @@ def _forward(call: Any, weights: Array, x: Array) -> Array:
     every, _ = layers_of(node, width)
     ways = 1 + bool(options["bidirectional"])
     for first in range(0, len(every), ways):
-        found = [
-            _run(cell, one, flat, hidden, x, _starts(call, x, one.backwards)) for one in every[first : first + ways]
+        outputs = [
+            _run(cell, direction, flat, hidden, x, _starts(call, x, direction.backwards))
+            for direction in every[first : first + ways]
         ]
-        x = jnp.concatenate(found, axis=-1)
+        x = jnp.concatenate(outputs, axis=-1)
     if along_axis:
         x = x.swapaxes(0, 1)
     lead = shape[:2] if node.has_layout else ()

@@ -50,18 +50,18 @@ def reduced_steps(t: Target, x: Node) -> Node:
     """A recurrence over the steps, and its value in the last one."""
     reduction, shape = t.attributes["reduction"], t.shape(x)
     zeros = t.add("ReconcileDynamicAxis", [t.number(0, ".zero"), x], ".zeros", broadcast=True)
-    before = _previous(t, "PastValue", None, ".before", 1 if reduction == "Prod" else 0, shape)
+    previous = _previous(t, "PastValue", None, ".before", 1 if reduction == "Prod" else 0, shape)
     if reduction in ("Sum", "Prod"):
-        total = t.add({"Sum": "Plus", "Prod": "ElementTimes"}[reduction], [before, x], ".total")
+        total = t.add({"Sum": "Plus", "Prod": "ElementTimes"}[reduction], [previous, x], ".total")
     else:
         first = _previous(t, "PastValue", zeros, ".first", 1, (1,))
         if reduction == "LogSum":
-            both = t.add("LogPlus", [before, x], ".both")
+            both = t.add("LogPlus", [previous, x], ".both")
         else:
-            better = t.add({"Max": "Greater", "Min": "Less"}[reduction], [before, x], ".better")
-            both = t.add("If", [better, before, x], ".both")
+            better = t.add({"Max": "Greater", "Min": "Less"}[reduction], [previous, x], ".better")
+            both = t.add("If", [better, previous, x], ".both")
         total = t.add("If", [first, x, both], ".total")
-    before.inputs.insert(0, total)
+    previous.inputs.insert(0, total)
     steps = t.add("Where", [_previous(t, "FutureValue", zeros, ".last", 1, (1,))], ".steps")
     index = t.add("PackedIndex", [total, steps], ".index")
     keep = t.attributes["keepDimensions"]

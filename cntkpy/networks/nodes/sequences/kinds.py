@@ -17,7 +17,18 @@ from cntkpy.networks.graph import axes, shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call, masked
-from cntkpy.networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, RecordForm, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    REAL,
+    Forward,
+    NodeKind,
+    Option,
+    RecordForm,
+    ShapeRule,
+    Signature,
+    TimeRule,
+    inputs,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -56,18 +67,18 @@ def _where(call: Call, condition: Array) -> Array:
     most = steps if bound is None else min(bound, steps)
     count = jnp.sum(kept, axis=0, dtype=jnp.int32)
     if most == 1:
-        found = jnp.argmax(kept, axis=0)[None]
+        place = jnp.argmax(kept, axis=0)[None]
     else:
         rank = jnp.where(kept, jnp.cumsum(kept, axis=0) - 1, most)
         times = jnp.broadcast_to(jnp.arange(steps)[:, None], kept.shape)
-        found = jnp.zeros((most, slots), times.dtype).at[rank, jnp.arange(slots)[None]].set(times, mode="drop")
+        place = jnp.zeros((most, slots), times.dtype).at[rank, jnp.arange(slots)[None]].set(times, mode="drop")
     step = jnp.arange(most, dtype=jnp.int32)[:, None]
     inside = step < count
     new = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))
     call.context.add_grid(call.node.axis, new)
     wrong = count != 1 if call.options["single"] else count == 0
     call.problem(jnp.any(grid.mask, axis=0) & wrong)
-    return found.astype(call.context.dtype)[..., None]
+    return place.astype(call.context.dtype)[..., None]
 
 
 MOST_REPEATED = 1_000_000
@@ -138,8 +149,8 @@ def _gather_packed(call: Call, index: Array, source: Array) -> Array:
         columns = source if source.ndim > 1 else source[:, None]
         outside = (cells < 0) | (cells >= columns.shape[0])
         call.problem(outside & mask)
-    found = jnp.take(columns, jnp.clip(cells, 0, columns.shape[0] - 1), axis=0)
-    return masked(found, mask)
+    values = jnp.take(columns, jnp.clip(cells, 0, columns.shape[0] - 1), axis=0)
+    return masked(values, mask)
 
 
 def _scattered_shape(node: Node) -> Shape | None:
@@ -192,12 +203,12 @@ def _on(call: Call, array: Array, node: Node, like: Node) -> Array:
     if not node.has_layout:
         on = call.context.on(like.axis)
         return jnp.broadcast_to(array, (on.T, on.S, *array.shape))
-    own, other = call.context.grid(node.axis), call.context.grid(like.axis)
-    call.problem(lengths_of(own) != lengths_of(other))
-    if isinstance(own, PackedGrid):
-        array = apart(array, own)
-    array = _with_steps(array, other.mask.shape[0])
-    return together(array, other) if isinstance(other, PackedGrid) else array
+    target, source = call.context.grid(node.axis), call.context.grid(like.axis)
+    call.problem(lengths_of(target) != lengths_of(source))
+    if isinstance(target, PackedGrid):
+        array = apart(array, target)
+    array = _with_steps(array, source.mask.shape[0])
+    return together(array, source) if isinstance(source, PackedGrid) else array
 
 
 def _with_steps(array: Array, wanted: int) -> Array:
@@ -206,8 +217,10 @@ def _with_steps(array: Array, wanted: int) -> Array:
     return array[:wanted] if missing <= 0 else jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
 
 
-def _kind(name: str, operands: Any, meaning: str, shape: Any, forward: Any, **more: Any) -> NodeKind:
-    return NodeKind(name, (operands,), meaning, "", shape, forward, family=FAMILY, source=SOURCE, **more)
+def _kind(
+    name: str, operands: Signature, meaning: str, shape: ShapeRule | None, forward: Forward, **fields: Any
+) -> NodeKind:
+    return NodeKind(name, (operands,), meaning, "", shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 
 KINDS = [

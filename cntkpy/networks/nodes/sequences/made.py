@@ -11,7 +11,7 @@ from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call, masked
-from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
+from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signature, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -57,9 +57,9 @@ def _sequence(call: Call, x: Array, lengths: Array | None = None) -> Array:
     if lengths is None:
         count = jnp.where(here, steps, 0).astype(jnp.int32)
     else:
-        given = lengths.reshape(-1)
-        call.problem(here & ~((given >= 1) & (given <= steps) & (given == jnp.floor(given))))
-        count = jnp.where(here, jnp.clip(given, 0, steps), 0).astype(jnp.int32)
+        counts = lengths.reshape(-1)
+        call.problem(here & ~((counts >= 1) & (counts <= steps) & (counts == jnp.floor(counts))))
+        count = jnp.where(here, jnp.clip(counts, 0, steps), 0).astype(jnp.int32)
     step = jnp.arange(steps, dtype=jnp.int32)[:, None]
     inside = step < count
     grid = Grid(inside, jnp.where(inside, step, -1), jnp.where(inside, count - 1 - step, -1))
@@ -84,7 +84,15 @@ def _sequence_like(call: Call, x: Array, like: Array) -> Array:
     return masked(values, mask)
 
 
-def _kind(name: str, signatures: Any, meaning: str, shape: Any, forward: Any, time: TimeRule, example: str) -> NodeKind:
+def _kind(
+    name: str,
+    signatures: tuple[Signature, ...],
+    meaning: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    time: TimeRule,
+    example: str,
+) -> NodeKind:
     return NodeKind(
         name,
         signatures,

@@ -53,20 +53,20 @@ def steps_of(condition: Node) -> Steps | None:
         return Steps(part.start, part.stop) if part.direction < 0 else Steps(last=part.stop, left=part.start)
     if condition.operation != "ElementTimes":
         return None
-    one, other = (steps_of(source) for source in condition.connected)
-    if one is None or other is None:
+    left, right = (steps_of(source) for source in condition.connected)
+    if left is None or right is None:
         return None
-    stop, last = _least(one.stop, other.stop), _least(one.last, other.last)
-    return Steps(max(one.first, other.first), stop, last, max(one.left, other.left))
+    stop, last = _least(left.stop, right.stop), _least(left.last, right.last)
+    return Steps(max(left.first, right.first), stop, last, max(left.left, right.left))
 
 
 def _is_zero(node: Node) -> bool:
-    """Whether a node is a constant of zeros."""
+    """Return whether a node is a constant of zeros."""
     return node.is_parameter and not node.trainable and node.value is not None and not node.value.any()
 
 
 def _looks_at_numbers_only(condition: Node) -> bool:
-    """Whether a condition depends on numbers of steps only: it keeps the same ones in sequences of equal length."""
+    """Return whether a condition depends on step numbers only: it keeps the same ones in sequences of equal length."""
     seen, wanted = set[Node](), [condition]
     while wanted:
         node = wanted.pop()
@@ -92,8 +92,8 @@ def where(use: Use) -> str:
     name = use.names[0]
     if use.options["single"] or kept_steps(condition) == 1:
         kept = emit.op("Not", emit.op("Equal", emit.reshape(name, 2, ()), emit.real(0)))
-        found = emit.op("ArgMax", emit.op("Cast", kept, to=np.dtype(np.int32)), axis=0, keepdims=1)
-        return emit.cast(emit.unsqueeze(found, -1))
+        place = emit.op("ArgMax", emit.op("Cast", kept, to=np.dtype(np.int32)), axis=0, keepdims=1)
+        return emit.cast(emit.unsqueeze(place, -1))
     steps = steps_of(condition)
     lengths = emit.lengths.get(condition.axis or "")
     if steps is None and lengths is None and _looks_at_numbers_only(condition):
@@ -117,7 +117,7 @@ def where(use: Use) -> str:
 
 
 def _kept_lengths(emit: Emitter, lengths: str, steps: Steps) -> str:
-    """How many steps of each sequence are kept."""
+    """Return the number of steps that are kept of each sequence."""
     end = emit.op("Sub", lengths, emit.integer(steps.left)) if steps.left else lengths
     end = emit.op("Min", end, emit.integer(steps.stop)) if steps.stop is not None else end
     count = emit.op("Max", emit.op("Sub", end, emit.integer(steps.first)), emit.integer(0))
@@ -164,8 +164,8 @@ def repeat_steps(use: Use) -> str:
     count = emit.whole(emit.op("Ceil", product))
     lengths = emit.lengths.get(use.node.input(0).axis or "")
     if lengths is not None:
-        own = emit.op("Mul", emit.op("Cast", lengths, to=real), emit.constant(np.asarray(factor * (1 - ROUNDING))))
-        emit.lengths[use.node.axis or ""] = emit.whole(emit.op("Ceil", own))
+        scaled = emit.op("Mul", emit.op("Cast", lengths, to=real), emit.constant(np.asarray(factor * (1 - ROUNDING))))
+        emit.lengths[use.node.axis or ""] = emit.whole(emit.op("Ceil", scaled))
     places = emit.op("Cast", _range(emit, emit.integer(0), count), to=real)
     numbers = emit.op("Floor", emit.op("Mul", places, emit.constant(np.asarray((1 + ROUNDING) / factor))))
     return _numbered(use, emit.cast(numbers))
@@ -211,8 +211,8 @@ def scatter_packed(use: Use) -> str:
     count = emit.reduce("Prod", leading, [0])
     sizes = emit.op("Concat", count, emit.integers(source.dims), axis=0)
     zeros = emit.op("ConstantOfShape", sizes, value=np.zeros(1, emit.dtype))
-    found = emit.op("ScatterND", zeros, cells, values, reduction="add")
-    return emit.op("Reshape", found, emit.op("Concat", leading, emit.integers(use.dims), axis=0))
+    scattered = emit.op("ScatterND", zeros, cells, values, reduction="add")
+    return emit.op("Reshape", scattered, emit.op("Concat", leading, emit.integers(use.dims), axis=0))
 
 
 def reconciled(use: Use) -> str:
@@ -228,8 +228,8 @@ def sample_number(use: Use) -> str:
     """The number of each sample, time first."""
     emit, leading = use.emit, use.emit.leading(use.names[0], use.lead)
     inside = within(emit, use.node.input(0), use.names[0], 0)
-    one = np.ones(1, np.int64)
-    ones = emit.op("ConstantOfShape", leading, value=one) if inside is None else emit.whole(inside)
+    single = np.ones(1, np.int64)
+    ones = emit.op("ConstantOfShape", leading, value=single) if inside is None else emit.whole(inside)
     counted = emit.op("CumSum", emit.op("Reshape", ones, emit.integers([-1])), emit.integer(0))
     numbers = emit.cast(emit.op("Sub", counted, emit.integer(1)))
     return emit.op("Reshape", numbers, emit.op("Concat", leading, emit.integers(use.dims), axis=0))

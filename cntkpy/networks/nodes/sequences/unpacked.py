@@ -35,7 +35,7 @@ def _unpacked_shape(node: Node) -> Shape | None:
 
 
 def one_step(there: Array) -> Grid:
-    """Where sequences of one step lie, in the slots (slots,) that have one."""
+    """Return the places of sequences of one step, in the slots (slots,) that have one."""
     number = jnp.where(there, 0, -1).astype(jnp.int32)[None]
     return Grid(there[None], number, number)
 
@@ -47,14 +47,14 @@ def _unpacked(call: Call, x: Array) -> Array:
     call.problem(jnp.sum(mask, axis=0) > steps)
     call.context.add_grid(call.node.axis, one_step(jnp.any(mask, axis=0)))
     if call.options["mask"]:
-        values, rest = mask.astype(call.context.dtype), 0.0
+        values, padding = mask.astype(call.context.dtype), 0.0
     else:
-        rest = float(call.options["padding"])
-        values = masked(x, mask, rest)
+        padding = float(call.options["padding"])
+        values = masked(x, mask, padding)
     values = values[:steps]
-    more = steps - values.shape[0]
-    if more > 0:
-        values = jnp.pad(values, [(0, more)] + [(0, 0)] * (values.ndim - 1), constant_values=rest)
+    missing = steps - values.shape[0]
+    if missing > 0:
+        values = jnp.pad(values, [(0, missing)] + [(0, 0)] * (values.ndim - 1), constant_values=padding)
     return jnp.moveaxis(values, 0, 1)[None]
 
 

@@ -137,10 +137,10 @@ def _transpose(t: Target) -> Node:
     current = list(range(len(wanted)))
     swaps: list[tuple[int, int]] = []
     for place, axis in enumerate(wanted):
-        other = current.index(axis)
-        if other != place:
-            current[place], current[other] = current[other], current[place]
-            swaps.append((place, other))
+        current_place = current.index(axis)
+        if current_place != place:
+            current[place], current[current_place] = current[current_place], current[place]
+            swaps.append((place, current_place))
     for number, (first, second) in enumerate(swaps, 1):
         x = _swapped(t, x, first, second, "" if number == len(swaps) else f".swap{number}")
     return x if swaps else _alias(t)
@@ -236,12 +236,12 @@ def _reshape(t: Target) -> Node:
 def _legacy_reshape(t: Target) -> Node:
     (x,) = t.inputs(1)
     rows, image = t.attributes["rows"], t.attributes["image"]
-    given = tuple(d for d in image if d)
-    if not given:
+    dims = tuple(d for d in image if d)
+    if not dims:
         return t.add("Reshape", [x], numRows=rows)
-    if len(given) != 3:
+    if len(dims) != 3:
         raise t.refuse(f"the shape {shapes.text(image)}")
-    return shaped(t, x, given)
+    return shaped(t, x, dims)
 
 
 def _squeeze(t: Target) -> Node:
@@ -272,7 +272,7 @@ def _swapped(t: Target, x: Node, first: int, second: int, suffix: str = "") -> N
 
 
 def _is_end(axis: Axis) -> bool:
-    """Whether an axis can be given without knowing how many there are."""
+    """Return whether an axis can be given without knowing how many there are."""
     return axis.kind == "end" or (axis.kind == "static" and axis.number >= 0)
 
 

@@ -8,11 +8,22 @@ from cntkpy.networks.arrays.lazy import jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, RecordForm, Signature
+from cntkpy.networks.nodes.declare import (
+    INTEGER,
+    TEXT,
+    Argument,
+    Forward,
+    NodeKind,
+    Option,
+    RecordForm,
+    ShapeRule,
+    Signature,
+)
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, image_shape
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Shape"
 SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
@@ -42,23 +53,23 @@ def _row_slice_shape(node: Node) -> Shape | None:
     return (end - begin, *x[1:])
 
 
-def _row_slice(call: Any, x: Array) -> Array:
+def _row_slice(call: Call, x: Array) -> Array:
     begin, end = row_range(call.node, x.shape[-1])
     return x[..., begin:end]
 
 
 def _row_stack_shape(node: Node) -> Shape | None:
     """The rows of all inputs; the other axes are broadcast."""
-    found = [i.shape for i in node.connected]
-    known = [s for s in found if s is not None and 0 not in s]
-    if len(known) < len(found):
+    operand_shapes = [i.shape for i in node.connected]
+    known = [s for s in operand_shapes if s is not None and 0 not in s]
+    if len(known) < len(operand_shapes):
         return None
     rank = max(len(s) for s in known)
     known = [shapes.padded(s, rank) for s in known]
     return (sum(s[0] for s in known), *shapes.broadcast([(1, *s[1:]) for s in known])[1:])
 
 
-def _row_stack(call: Any, *arrays: Array) -> Array:
+def _row_stack(call: Call, *arrays: Array) -> Array:
     shape = call.node.shape
     tail = tuple(reversed(shape[1:]))
     lead = (call.context.T, call.context.S) if call.node.has_layout else ()
@@ -76,7 +87,7 @@ def _row_repeat_shape(node: Node) -> Shape | None:
     return None if x is None else (*x[:-1], x[-1] * count)
 
 
-def _row_repeat(call: Any, x: Array) -> Array:
+def _row_repeat(call: Call, x: Array) -> Array:
     flat = call.flat(x)
     return jnp.tile(flat, (1, 1, int(call.options["count"]))).reshape(*x.shape[:2], *reversed(call.node.shape))
 
@@ -93,26 +104,32 @@ def _reshape_shape(node: Node) -> Shape | None:
             hint=f"numRows must be the number of rows of the operand, {shapes.size(x)}",
         )
     dims = [int(options[key]) for key in ("imageWidth", "imageHeight", "imageChannels")]
-    given = [d for d in dims if d > 0]
-    if not given:
+    known = [d for d in dims if d > 0]
+    if not known:
         return (1, rows, 1)
-    if len(given) < 2:
+    if len(known) < 2:
         raise ShapeProblem("give at least two of imageWidth, imageHeight and imageChannels, or none")
-    dims = [d if d > 0 else rows // shapes.size(given) for d in dims]
+    dims = [d if d > 0 else rows // shapes.size(known) for d in dims]
     if shapes.size(dims) != rows:
         raise ShapeProblem(f"an image of {shapes.text(dims)} does not have {rows} elements")
     return image_shape(dims[0], dims[1], dims[2], options["imageLayout"])
 
 
-def _reshape(call: Any, x: Array) -> Array:
+def _reshape(call: Call, x: Array) -> Array:
     lead = x.shape[:2] if call.node.has_layout else ()
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
 def _kind(
-    name: str, signature: Signature, meaning: str, formula: str, shape: Any, forward: Any, **more: Any
+    name: str,
+    signature: Signature,
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
 ) -> NodeKind:
-    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **more)
+    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 
 KINDS = [

@@ -28,7 +28,7 @@ def reshape(use: Use) -> list[Value]:
     """The same elements in another shape."""
     x, wanted = use.data(), use.integers("shape", 1) or []
     if not use.get("allowzero", 0):
-        wanted = [_kept(use, x, index) if one == 0 else one for index, one in enumerate(wanted)]
+        wanted = [_kept(use, x, index) if size == 0 else size for index, size in enumerate(wanted)]
     try:
         return [_in_front(use, x, wanted)]
     except Unusable as problem:
@@ -43,21 +43,21 @@ def _in_front(use: Use, x: Data, wanted: list[int]) -> Data:
     lead = len(x.words)
     if x.axes[:lead] != x.words:
         raise Unusable(f"the axes of the minibatch are not the first ones of {list(x.axes)}")
-    front, rest = list(wanted[:lead]), list(wanted[lead:])
-    for index, (one, word) in enumerate(zip(front, x.words, strict=False)):
-        if one == -1 and -1 not in (front + rest)[index + 1 :]:
-            if math.prod(rest) != math.prod(x.dims):
+    front, sample = list(wanted[:lead]), list(wanted[lead:])
+    for index, (size, word) in enumerate(zip(front, x.words, strict=False)):
+        if size == -1 and -1 not in (front + sample)[index + 1 :]:
+            if math.prod(sample) != math.prod(x.dims):
                 raise Unusable(f"the shape {wanted} would mix the samples of a minibatch")
-        elif use.build.word_of(one) != word and one != use.build.fixed.get(word):
+        elif use.build.word_of(size) != word and size != use.build.fixed.get(word):
             raise Unusable(f"the shape {wanted} does not keep the axis '{word}' of the minibatch")
     if len(front) < lead:
         raise Unusable(f"the shape {wanted} would join the axes of the minibatch")
-    known = math.prod(one for one in rest if one != -1)
-    if -1 in rest:
-        rest[rest.index(-1)] = math.prod(x.dims) // max(known, 1)
-    if math.prod(rest) != math.prod(x.dims) or any(one < 1 for one in rest):
-        raise Unusable(f"a sample of {list(x.dims)} cannot have the shape {rest}")
-    return use.build.data(x.node, (*x.words, *rest))
+    known = math.prod(size for size in sample if size != -1)
+    if -1 in sample:
+        sample[sample.index(-1)] = math.prod(x.dims) // max(known, 1)
+    if math.prod(sample) != math.prod(x.dims) or any(size < 1 for size in sample):
+        raise Unusable(f"a sample of {list(x.dims)} cannot have the shape {sample}")
+    return use.build.data(x.node, (*x.words, *sample))
 
 
 def _kept(use: Use, x: Data, index: int) -> int:
@@ -71,11 +71,11 @@ def squeeze(use: Use) -> list[Value]:
     """Axes of one element taken out."""
     x, axes = use.data(), use.integers("axes", 1)
     if axes is None:
-        axes = [index for index, one in enumerate(x.axes) if one == 1]
+        axes = [index for index, size in enumerate(x.axes) if size == 1]
     gone = {use.axis(axis, len(x.axes)) for axis in axes}
     if any(x.axes[index] != 1 for index in gone):
         raise Unusable(f"the axes {axes} of {list(x.axes)} do not have one element each")
-    return [use.build.data(x.node, tuple(one for index, one in enumerate(x.axes) if index not in gone))]
+    return [use.build.data(x.node, tuple(size for index, size in enumerate(x.axes) if index not in gone))]
 
 
 def unsqueeze(use: Use) -> list[Value]:
@@ -85,8 +85,8 @@ def unsqueeze(use: Use) -> list[Value]:
     places = {use.axis(axis, rank) for axis in axes}
     if len(places) < len(axes):
         raise Unusable(f"axes = {axes} names an axis twice")
-    rest = iter(x.axes)
-    return [use.build.data(x.node, tuple(1 if index in places else next(rest) for index in range(rank)))]
+    remaining = iter(x.axes)
+    return [use.build.data(x.node, tuple(1 if index in places else next(remaining) for index in range(rank)))]
 
 
 def transpose(use: Use) -> list[Value]:
@@ -100,7 +100,7 @@ def permuted(use: Use, x: Data, perm: Sequence[int]) -> Data:
     """A value with its axes in another order."""
     if sorted(perm) != list(range(len(x.axes))):
         raise Unusable(f"perm = {list(perm)} is no order of {len(x.axes)} axes")
-    owners = [index for index, one in enumerate(x.axes) for atom in atoms_within(one) if isinstance(atom, int)]
+    owners = [index for index, axis in enumerate(x.axes) for atom in atoms_within(axis) if isinstance(atom, int)]
     order = [place for index in perm for place, owner in enumerate(owners) if owner == index]
     node, rank = x.node, len(order)
     now = list(range(rank))
@@ -117,14 +117,14 @@ def stacked(use: Use, parts: list[Node], axis: int) -> Node:
     build = use.build
     if axis == 1:
         return build.node("RowStack", *parts)
-    turned = [build.node("TransposeDimensions", one, axis1=1, axis2=axis) for one in parts]
+    turned = [build.node("TransposeDimensions", part, axis1=1, axis2=axis) for part in parts]
     return build.node("TransposeDimensions", build.node("RowStack", *turned), axis1=1, axis2=axis)
 
 
 def concat(use: Use) -> list[Value]:
     """Values joined along an axis of the sample."""
-    values = [one for index in range(len(use.inputs)) if isinstance(one := use.value(index), (Array, Data))]
-    like = next(one for one in values if isinstance(one, Data))
+    values = [value for index in range(len(use.inputs)) if isinstance(value := use.value(index), (Array, Data))]
+    like = next(value for value in values if isinstance(value, Data))
     axis = use.integer("axis", 1)
     place = use.axis(axis, len(like.axes))
     if isinstance(like.axes[place], str):
@@ -132,15 +132,15 @@ def concat(use: Use) -> list[Value]:
     number = like.sample_axis(axis)
     nodes: list[Node] = []
     total = 0
-    for one in values:
-        own: Axes = one.axes if isinstance(one, Data) else one.value.shape
-        if len(own) != len(like.axes) or not isinstance(own[place], int):
+    for value in values:
+        value_axes: Axes = value.axes if isinstance(value, Data) else value.value.shape
+        if len(value_axes) != len(like.axes) or not isinstance(value_axes[place], int):
             raise Unusable("its operands have different axes")
-        if isinstance(one, Data) and one.words != like.words:
+        if isinstance(value, Data) and value.words != like.words:
             raise Unusable("its operands have different axes of the minibatch")
-        size = own[place]
+        size = value_axes[place]
         total += size if isinstance(size, int) else 0
-        nodes.append(one.node if isinstance(one, Data) else _constant_part(use, one, like))
+        nodes.append(value.node if isinstance(value, Data) else _constant_part(use, value, like))
     axes = (*like.axes[:place], total, *like.axes[place + 1 :])
     return [use.build.data(stacked(use, nodes, number), axes)]
 
@@ -203,7 +203,7 @@ UNLIMITED = (1 << 31) - 1
 
 
 def _is_all(use: Use, word: int | str, begin: int, end: int) -> bool:
-    """Whether a slice takes a whole axis of the minibatch."""
+    """Return whether a slice takes a whole axis of the minibatch."""
     return begin == 0 and end >= min(UNLIMITED, use.build.fixed.get(str(word), UNLIMITED))
 
 
@@ -218,12 +218,12 @@ def split(use: Use) -> list[Value]:
     total = x.axes[axis % len(x.axes)]
     assert isinstance(total, int)
     sizes = part_sizes(use, total, len(use.operator.outputs))
-    found: list[Value] = []
+    parts: list[Value] = []
     begin = 0
     for size in sizes:
-        found.append(part(use, x, axis, begin, min(begin + size, total)))
+        parts.append(part(use, x, axis, begin, min(begin + size, total)))
         begin += size
-    return found
+    return parts
 
 
 def gather(use: Use) -> list[Value]:
@@ -236,27 +236,27 @@ def gather(use: Use) -> list[Value]:
     if isinstance(size, str):
         if index.value.ndim or int(index.value) not in (0, -1):
             raise Unusable(f"of the axis '{size}' only the first or last step can be taken")
-        found = delays.one_step(use, x, place, int(index.value), int(index.value) + 1 or None)
-        return [use.build.data(found.node, (*x.axes[:place], *x.axes[place + 1 :]))]
+        result = delays.one_step(use, x, place, int(index.value), int(index.value) + 1 or None)
+        return [use.build.data(result.node, (*x.axes[:place], *x.axes[place + 1 :]))]
     if index.value.ndim > 1:
         raise Unusable("its second operand must be a number or a list")
-    found = picked(use, x, place, [use.axis(int(one), size) for one in index.value.reshape(-1)])
-    axes = found.axes if index.value.ndim else (*x.axes[:place], *x.axes[place + 1 :])
-    return [use.build.data(found.node, axes)]
+    result = picked(use, x, place, [use.axis(int(number), size) for number in index.value.reshape(-1)])
+    axes = result.axes if index.value.ndim else (*x.axes[:place], *x.axes[place + 1 :])
+    return [use.build.data(result.node, axes)]
 
 
 def picked(use: Use, x: Data, axis: int, numbers: list[int]) -> Data:
     """Elements of an axis of the sample by their numbers, those that follow each other as one part."""
     runs: list[list[int]] = []
-    for one in numbers:
-        if runs and one == runs[-1][-1] + 1:
-            runs[-1].append(one)
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
         else:
-            runs.append([one])
+            runs.append([number])
     if not runs or len(runs) > MOST_PICKED:
         raise Unusable(f"it takes elements from {len(runs)} places; possible are 1 to {MOST_PICKED}")
-    parts = [part(use, x, axis, one[0], one[-1] + 1) for one in runs]
-    node = parts[0].node if len(parts) == 1 else stacked(use, [one.node for one in parts], x.sample_axis(axis))
+    parts = [part(use, x, axis, run[0], run[-1] + 1) for run in runs]
+    node = parts[0].node if len(parts) == 1 else stacked(use, [part.node for part in parts], x.sample_axis(axis))
     place = axis % len(x.axes)
     return use.build.data(node, (*x.axes[:place], len(numbers), *x.axes[place + 1 :]))
 
@@ -283,12 +283,12 @@ def pad(use: Use) -> list[Value]:
     if len(pads) != 2 * len(x.axes):
         raise Unusable(f"{len(pads)} paddings for {len(x.axes)} axes")
     for axis in range(len(x.axes)):
-        before, after = pads[axis], pads[axis + len(x.axes)]
-        if (before or after) and mode != "constant":
+        leading, after = pads[axis], pads[axis + len(x.axes)]
+        if (leading or after) and mode != "constant":
             x.sample_axis(axis)
-            x = picked(use, x, axis, _around(mode, int(x.axes[axis]), before, after))
-        elif before or after:
-            x = padded(use, x, axis, before, after, value or 0.0)
+            x = picked(use, x, axis, _around(mode, int(x.axes[axis]), leading, after))
+        elif leading or after:
+            x = padded(use, x, axis, leading, after, value or 0.0)
     return [x]
 
 
@@ -306,33 +306,33 @@ def enumerable(size: int) -> None:
         raise Unusable(f"an axis of {size:,} elements is too long for it; at most {LONGEST:,} are possible")
 
 
-def _around(mode: str, size: int, before: int, after: int) -> list[int]:
+def _around(mode: str, size: int, leading: int, after: int) -> list[int]:
     """The numbers of the elements of an axis, with those that stand before and behind it."""
     if mode not in ("reflect", "edge", "wrap"):
         raise Unusable(f"mode = {mode} is not supported")
-    enumerable(size + abs(before) + abs(after))
-    numbers = np.arange(size)[max(0, -before) : size - max(0, -after)]
+    enumerable(size + abs(leading) + abs(after))
+    numbers = np.arange(size)[max(0, -leading) : size - max(0, -after)]
     how: Any = mode
-    return np.pad(numbers, (max(0, before), max(0, after)), mode=how).tolist()
+    return np.pad(numbers, (max(0, leading), max(0, after)), mode=how).tolist()
 
 
-def padded(use: Use, x: Data, axis: int, before: int, after: int, value: float) -> Data:
+def padded(use: Use, x: Data, axis: int, leading: int, after: int, value: float) -> Data:
     """A value with more elements on an axis of the sample, or fewer where a number is negative."""
     number, size = x.sample_axis(axis), x.axes[axis]
     assert isinstance(size, int)
-    if before < 0 or after < 0:
-        x = part(use, x, axis, max(-before, 0), size - max(-after, 0))
-    sizes = [index for index, one in enumerate(x.axes) if isinstance(one, int)]
+    if leading < 0 or after < 0:
+        x = part(use, x, axis, max(-leading, 0), size - max(-after, 0))
+    sizes = [index for index, size in enumerate(x.axes) if isinstance(size, int)]
     nodes: list[Node] = []
-    for count in (before, 0, after):
+    for count in (leading, 0, after):
         if count > 0:
             dims = tuple(count if index == axis else int(x.axes[index]) for index in sizes)
             use.build.take(*dims)
             nodes.append(use.build.parameter(Array(np.full(dims, value, use.build.network.dtype)), dims))
-        elif not count and len(nodes) == (before > 0):
+        elif not count and len(nodes) == (leading > 0):
             nodes.append(x.node)
     node = nodes[0] if len(nodes) == 1 else stacked(use, nodes, number)
-    total = size + before + after
+    total = size + leading + after
     return Data(node, (*x.axes[:axis], total, *x.axes[axis + 1 :]))
 
 
@@ -356,16 +356,16 @@ def tile(use: Use) -> list[Value]:
 def repeated(use: Use) -> list[Value]:
     """Expand to sizes that a value has already, or along axes of one element."""
     x, build = use.data(), use.build
-    wanted = [build.word_of(int(one)) or int(one) for one in use.array(1).value.tolist()]
+    wanted = [build.word_of(int(number)) or int(number) for number in use.array(1).value.tolist()]
     if len(wanted) > len(x.axes):
         raise Unusable("it adds axes")
     axes = list(x.axes)
-    for index, one in enumerate(wanted, len(axes) - len(wanted)):
-        if axes[index] == 1 and isinstance(one, int):
-            axes[index] = one
-        elif one not in (1, axes[index]) and one != build.fixed.get(str(axes[index])):
-            raise Unusable(f"{axes[index]} elements cannot become {one}")
-    dims = [one for one in axes if isinstance(one, int)]
+    for index, size in enumerate(wanted, len(axes) - len(wanted)):
+        if axes[index] == 1 and isinstance(size, int):
+            axes[index] = size
+        elif size not in (1, axes[index]) and size != build.fixed.get(str(axes[index])):
+            raise Unusable(f"{axes[index]} elements cannot become {size}")
+    dims = [axis for axis in axes if isinstance(axis, int)]
     if tuple(axes) == x.axes:
         return [x]
     build.take(*dims)

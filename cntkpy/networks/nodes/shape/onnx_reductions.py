@@ -15,10 +15,10 @@ from cntkpy.networks.nodes.shape.onnx_axes import enumerable
 
 def _axes_of(use: Use, x: Data) -> list[int]:
     """The axes that are reduced, all of the sample."""
-    given = use.integers("axes", 1)
-    if not given and use.get("noop_with_empty_axes", 0):
+    listed = use.integers("axes", 1)
+    if not listed and use.get("noop_with_empty_axes", 0):
         return []
-    axes = sorted({use.axis(axis, len(x.axes)) for axis in given}) if given else list(range(len(x.axes)))
+    axes = sorted({use.axis(axis, len(x.axes)) for axis in listed}) if listed else list(range(len(x.axes)))
     for axis in axes:
         x.sample_axis(axis)
     return axes
@@ -30,29 +30,29 @@ def reduced(use: Use, x: Data, axes: Sequence[int], how: str) -> Data:
     for axis in axes:
         if x.axes[axis] != 1 or how == "LogSum":
             node = use.build.node("ReduceElements", node, axis=x.sample_axis(axis), reductionOp=how)
-    return Data(node, tuple(1 if index in axes else one for index, one in enumerate(x.axes)))
+    return Data(node, tuple(1 if index in axes else axis for index, axis in enumerate(x.axes)))
 
 
-def _kept_or_gone(use: Use, found: Data, axes: Sequence[int]) -> list[Value]:
+def _kept_or_gone(use: Use, reduced: Data, axes: Sequence[int]) -> list[Value]:
     if use.get("keepdims", 1):
-        return [found]
-    return [use.build.data(found.node, tuple(one for index, one in enumerate(found.axes) if index not in axes))]
+        return [reduced]
+    return [use.build.data(reduced.node, tuple(axis for index, axis in enumerate(reduced.axes) if index not in axes))]
 
 
-def reduction(how: str, before: str = "", after: str = "") -> Rule:
+def reduction(how: str, first: str = "", after: str = "") -> Rule:
     """A reduction; the kinds of nodes before and after it, if there are any."""
 
     def rule(use: Use) -> list[Value]:
         x = use.data()
         axes = _axes_of(use, x)
-        if before == "square":
+        if first == "square":
             x = Data(use.build.node("ElementTimes", x.node, x.node), x.axes)
-        elif before:
-            x = Data(use.build.node(before, x.node), x.axes)
-        found = reduced(use, x, axes, how)
+        elif first:
+            x = Data(use.build.node(first, x.node), x.axes)
+        result = reduced(use, x, axes, how)
         if after:
-            found = Data(use.build.node(after, found.node), found.axes)
-        return _kept_or_gone(use, found, axes)
+            result = Data(use.build.node(after, result.node), result.axes)
+        return _kept_or_gone(use, result, axes)
 
     return rule
 
@@ -64,8 +64,8 @@ def arg_max(use: Use) -> list[Value]:
     source = x.node if use.operator.kind == "ArgMax" else use.build.node("Negate", x.node)
     node = use.build.node("TopK", source, k=1, axis=x.sample_axis(axis), numbers=True)
     place = use.axis(axis, len(x.axes))
-    found = Data(node, (*x.axes[:place], 1, *x.axes[place + 1 :]))
-    return _kept_or_gone(use, found, [place])
+    result = Data(node, (*x.axes[:place], 1, *x.axes[place + 1 :]))
+    return _kept_or_gone(use, result, [place])
 
 
 def normalised(logarithm: bool) -> Rule:
@@ -77,13 +77,13 @@ def normalised(logarithm: bool) -> Rule:
         last = axis if use.opset >= 13 else len(x.axes) - 1  # before version 13, of all axes from this one on
         axes = list(range(axis, last + 1))
         sizes = [x.axes[index] for index in axes]
-        if any(isinstance(one, str) for one in sizes):
+        if any(isinstance(size, str) for size in sizes):
             raise Unusable("it would mix the samples of a minibatch")
-        if math.prod(int(one) for one in sizes) == math.prod(x.dims):
+        if math.prod(int(size) for size in sizes) == math.prod(x.dims):
             return use.same(build.node("LogSoftmax" if logarithm else "Softmax", x.node))
         total = reduced(use, x, axes, "LogSum")
-        found = build.node("Minus", x.node, total.node)
-        return use.same(found if logarithm else build.node("Exp", found))
+        logarithms = build.node("Minus", x.node, total.node)
+        return use.same(logarithms if logarithm else build.node("Exp", logarithms))
 
     return rule
 
@@ -98,11 +98,11 @@ def top(use: Use) -> list[Value]:
     if not 1 <= count <= int(x.axes[place]):
         raise Unusable(f"k = {count} of an axis of {x.axes[place]} elements")
     axes = (*x.axes[:place], count, *x.axes[place + 1 :])
-    found: list[Value] = []
+    results: list[Value] = []
     for numbers in (False, True)[: len(use.operator.outputs)]:
         node = use.build.node("TopK", source, k=count, axis=number, numbers=numbers)
-        found.append(Data(use.build.node("Negate", node) if smallest and not numbers else node, axes))
-    return found
+        results.append(Data(use.build.node("Negate", node) if smallest and not numbers else node, axes))
+    return results
 
 
 def layer_normalised(use: Use) -> list[Value]:
@@ -114,12 +114,12 @@ def layer_normalised(use: Use) -> list[Value]:
     squares = Data(build.node("ElementTimes", less, less), x.axes)
     variance = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
     inverse = Data(build.node("Reciprocal", build.node("Sqrt", variance)), mean.axes)
-    found = Data(build.node("ElementTimes", less, inverse.node), x.axes)
+    normalised = Data(build.node("ElementTimes", less, inverse.node), x.axes)
     for index, kind in ((1, "ElementTimes"), (2, "Plus")):
         if use.has(index):
-            nodes, _ = aligned(use, [found, use.array(index)])
-            found = Data(build.node(kind, *nodes), x.axes)
-    return [found, mean, inverse]
+            nodes, _ = aligned(use, [normalised, use.array(index)])
+            normalised = Data(build.node(kind, *nodes), x.axes)
+    return [normalised, mean, inverse]
 
 
 def by_root_mean_square(use: Use) -> list[Value]:
@@ -129,8 +129,8 @@ def by_root_mean_square(use: Use) -> list[Value]:
     squares = Data(build.node("ElementTimes", x.node, x.node), x.axes)
     mean = build.node("Plus", reduced(use, squares, axes, "Mean").node, build.number(use.get("epsilon", 1e-5)))
     inverse = build.node("Reciprocal", build.node("Sqrt", mean))
-    found = Data(build.node("ElementTimes", x.node, inverse), x.axes)
-    nodes, _ = aligned(use, [found, use.array(1)])
+    normalised = Data(build.node("ElementTimes", x.node, inverse), x.axes)
+    nodes, _ = aligned(use, [normalised, use.array(1)])
     return [Data(build.node("ElementTimes", *nodes), x.axes)]
 
 
@@ -138,7 +138,7 @@ def hard_max(use: Use) -> list[Value]:
     """1 at the first largest element of an axis; before version 13, of all axes from this one on."""
     x, build = use.data(), use.build
     place = use.axis(use.integer("axis", -1 if use.opset >= 13 else 1), len(x.axes))
-    size = math.prod(int(one) for one in x.axes[place:] if isinstance(one, int)) if use.opset < 13 else x.axes[place]
+    size = math.prod(int(axis) for axis in x.axes[place:] if isinstance(axis, int)) if use.opset < 13 else x.axes[place]
     if x.dims == (size,) or (use.opset < 13 and place == len(x.words)):
         return use.same(build.node("Hardmax", x.node))
     if use.opset < 13 and place != len(x.axes) - 1:
@@ -157,9 +157,9 @@ RULES: dict[str, Rule] = {
     "ReduceMin": reduction("Min"),
     "ReduceProd": reduction("Prod"),
     "ReduceLogSumExp": reduction("LogSum"),
-    "ReduceL1": reduction("Sum", before="Abs"),
-    "ReduceL2": reduction("Sum", before="square", after="Sqrt"),
-    "ReduceSumSquare": reduction("Sum", before="square"),
+    "ReduceL1": reduction("Sum", first="Abs"),
+    "ReduceL2": reduction("Sum", first="square", after="Sqrt"),
+    "ReduceSumSquare": reduction("Sum", first="square"),
     "ReduceLogSum": reduction("Sum", after="Log"),
     "ArgMax": arg_max,
     "ArgMin": arg_max,

@@ -41,9 +41,9 @@ def row_stack(use: Use) -> str:
     leading = emit.leading(source.name, source.lead) if source else emit.integers(())
     parts: list[str] = []
     for operand, name in zip(use.operands, use.aligned(len(use.dims)), strict=True):
-        own = (*(1,) * (len(use.dims) - len(operand.dims)), *operand.dims)
-        fits = operand.lead == use.lead and own[:-1] == tail
-        parts.append(name if fits else emit.expand(name, leading, (*tail, own[-1])))
+        dims = (*(1,) * (len(use.dims) - len(operand.dims)), *operand.dims)
+        fits = operand.lead == use.lead and dims[:-1] == tail
+        parts.append(name if fits else emit.expand(name, leading, (*tail, dims[-1])))
     return emit.op("Concat", *parts, axis=-1)
 
 
@@ -81,7 +81,7 @@ def reduce_minibatch(use: Use) -> str:
     """A reduction over all samples."""
     kind, x = REDUCTIONS[str(use.options["reductionOp"])], use.operands[0]
     if use.emit.lengths:
-        raise NotExpressible("it would count what is behind the ends of sequences; export without lengths")
+        raise NotExpressible("it would count padding; export without --lengths")
     return use.emit.reduce(kind, x.name, range(x.lead), keep=False)
 
 

@@ -34,12 +34,14 @@ def shape(use: Use) -> list[Value]:
     if isinstance(value, Longer):
         raise Unusable("it looks at values that were put before or behind a sequence")
     sizes = () if isinstance(value, Step) else value.value.shape if isinstance(value, Array) else value.axes
-    known = [one if isinstance(one, int) else use.build.fixed.get(one) or use.build.number_of(one) for one in sizes]
+    known = [
+        size if isinstance(size, int) else use.build.fixed.get(size) or use.build.number_of(size) for size in sizes
+    ]
     return [Array(np.array(known[use.get("start", 0) : use.get("end", len(known))], np.int64))]
 
 
 def _product(use: Use, sizes: np.ndarray) -> int:
-    return functools.reduce(use.build.product, (int(one) for one in sizes.reshape(-1)), 1)
+    return functools.reduce(use.build.product, (int(size) for size in sizes.reshape(-1)), 1)
 
 
 def size(use: Use) -> list[Value]:
@@ -63,7 +65,7 @@ def constant(use: Use) -> list[Value]:
 def _dims(array: np.ndarray) -> list[int]:
     """Sizes of axes. Those of the minibatch are 1, to be broadcast."""
     limit = -VARYING - MOST_SIZES
-    return [1 if limit < one <= -VARYING else int(one) for one in array.reshape(-1).tolist()]
+    return [1 if limit < number <= -VARYING else int(number) for number in array.reshape(-1).tolist()]
 
 
 def constant_of_shape(use: Use) -> list[Value]:
@@ -96,16 +98,16 @@ def _exact(function: Callable[..., Any], of_sizes: Callable[[Use, int, int], Any
 
     def rule(use: Use) -> list[Value]:
         arrays = [use.array(index).value for index in range(len(use.inputs))]
-        use.build.take(*np.broadcast_shapes(*(one.shape for one in arrays)))
-        if not any(varying(one) for one in arrays):
+        use.build.take(*np.broadcast_shapes(*(array.shape for array in arrays)))
+        if not any(varying(array) for array in arrays):
             return [Array(np.asarray(function(*arrays)))]
         if of_sizes is None or len(arrays) != 2:
             raise Unusable("it computes with the size of an axis of the minibatch")
         pairs = np.broadcast(*arrays)
-        if pairs.size > SIZES_AT_ONCE or any((one != np.floor(one)).any() for one in arrays):
+        if pairs.size > SIZES_AT_ONCE or any((array != np.floor(array)).any() for array in arrays):
             raise Unusable("it computes with the size of an axis of the minibatch and fractions")
-        found = [of_sizes(use, int(x), int(y)) for x, y in pairs]
-        return [Array(np.array(found, np.bool_ if isinstance(found[0], bool) else np.int64).reshape(pairs.shape))]
+        results = [of_sizes(use, int(x), int(y)) for x, y in pairs]
+        return [Array(np.array(results, np.bool_ if isinstance(results[0], bool) else np.int64).reshape(pairs.shape))]
 
     return rule
 
@@ -141,14 +143,14 @@ def _compared(function: Callable[[int, int], bool]) -> Callable[[Use, int, int],
     def compare(use: Use, x: int, y: int) -> bool:
         if x == y or not (_is_size(x) or _is_size(y)):
             return bool(function(x, y))
-        sizes = [use.build.size_of(one) for one in (x, y)]
+        sizes = [use.build.size_of(number) for number in (x, y)]
         if sizes[0].words and sizes[1].words:
             raise Unusable("it compares sizes of axes of the minibatch")
         size, number = sizes if sizes[0].words else sizes[::-1]
         equal = number.known // size.known if number.known >= size.known > 0 == number.known % size.known else 1
         results = set[bool]()
         for count in (1, equal, VARYING):  # the least one, one that is as large as the number, a very large one
-            results.add(bool(function(*(one.known * count if one.words else one.known for one in sizes))))
+            results.add(bool(function(*(size.known * count if size.words else size.known for size in sizes))))
         if len(results) > 1:
             raise Unusable("it compares the size of an axis of the minibatch with a number")
         return results.pop()
@@ -177,8 +179,8 @@ def _reduced(function: Callable[..., Any]) -> Rule:
             if use.operator.kind != "ReduceProd" or array.ndim != 1:
                 raise Unusable("it computes with the size of an axis of the minibatch")
             return [Array(np.array(_product(use, array)).reshape((1,) if keep else ()))]
-        found = function(array, axis=tuple(axes) if axes else None, keepdims=keep)
-        return [Array(np.asarray(found, array.dtype))]
+        result = function(array, axis=tuple(axes) if axes else None, keepdims=keep)
+        return [Array(np.asarray(result, array.dtype))]
 
     return rule
 
@@ -206,7 +208,7 @@ def _padded(use: Use) -> list[Value]:
     if len(pads) != 2 * array.ndim or min(pads, default=0) < 0 or use.has(3) or mode != "constant" or varying(array):
         raise Unusable("only a constant around all axes is supported there")
     around = [*zip(pads[: array.ndim], pads[array.ndim :], strict=True)]
-    use.build.take(*(size + sum(more) for size, more in zip(array.shape, around, strict=True)))
+    use.build.take(*(size + sum(padding) for size, padding in zip(array.shape, around, strict=True)))
     return [Array(np.pad(array, around, constant_values=value or 0.0))]
 
 
@@ -215,7 +217,7 @@ def _parts(use: Use) -> list[Value]:
     axis = use.axis(use.integer("axis", 0), array.ndim)
     sizes = part_sizes(use, array.shape[axis], count)
     places = np.cumsum(sizes)[:-1]
-    return [Array(one) for one in np.split(array, places, axis)]
+    return [Array(part) for part in np.split(array, places, axis)]
 
 
 def _one_hot(use: Use) -> list[Value]:
@@ -261,10 +263,10 @@ def _remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _reshaped(use: Use) -> list[Value]:
-    array, wanted = use.array(0), [int(one) for one in use.integers("shape", 1) or []]
+    array, wanted = use.array(0), [int(integer) for integer in use.integers("shape", 1) or []]
     keep = not use.get("allowzero", 0)
-    dims = [array.value.shape[axis] if one == 0 and keep else one for axis, one in enumerate(wanted)]
-    if any(one < -1 for one in dims):
+    dims = [array.value.shape[axis] if size == 0 and keep else size for axis, size in enumerate(wanted)]
+    if any(size < -1 for size in dims):
         raise Unusable("a constant cannot have the size of the minibatch")
     use.build.take(array.value.size)
     return [Array(array.value.reshape(dims), array.name)]
@@ -294,10 +296,10 @@ def _gathered(use: Use) -> list[Value]:
 
 def _joined(use: Use) -> list[Value]:
     arrays = [use.array(index).value for index in range(len(use.inputs))]
-    use.build.take(sum(one.size for one in arrays))
-    if any(varying(one) for one in arrays):  # as integers, so that no size becomes a rounded one
-        arrays = [one.astype(np.int64) for one in arrays]
-    return [Array(np.concatenate([np.atleast_1d(one) for one in arrays], axis=use.integer("axis", 0)))]
+    use.build.take(sum(array.size for array in arrays))
+    if any(varying(array) for array in arrays):  # as integers, so that no size becomes a rounded one
+        arrays = [array.astype(np.int64) for array in arrays]
+    return [Array(np.concatenate([np.atleast_1d(array) for array in arrays], axis=use.integer("axis", 0)))]
 
 
 def _sliced(use: Use) -> list[Value]:
@@ -361,7 +363,7 @@ def _range(use: Use) -> list[Value]:
     start, limit, step = (use.array(index).value.reshape(()) for index in range(3))
     if not step:
         raise Unusable("its step is 0")
-    if any(varying(one) for one in (start, limit, step)):
+    if any(varying(number) for number in (start, limit, step)):
         raise Unusable("it computes with the size of an axis of the minibatch")
     use.build.take(max(0, math.ceil((limit.item() - start.item()) / step.item())))
     return [Array(np.arange(start.item(), limit.item(), step.item(), dtype=start.dtype))]
@@ -434,9 +436,9 @@ NUMPY: dict[str, Callable[..., Any]] = {
 
 
 def _chosen(use: Use) -> list[Value]:
-    """Where. Sizes of axes of the minibatch may be chosen."""
+    """Choose elements by a condition. Sizes of axes of the minibatch may be chosen."""
     arrays = [use.array(index).value for index in range(3)]
-    use.build.take(*np.broadcast_shapes(*(one.shape for one in arrays)))
+    use.build.take(*np.broadcast_shapes(*(array.shape for array in arrays)))
     if varying(arrays[0]):
         raise Unusable("it computes with the size of an axis of the minibatch")
     return [Array(np.where(*arrays))]
@@ -446,10 +448,12 @@ OF_SIZES = ("Shape", "Size")
 
 
 def is_known(use: Use) -> bool:
-    """Whether the result of an operator is known: its operands are, and it has no graph that may take others."""
+    """Return whether the result of an operator is known: its operands are, and it has no graph that may take others."""
     if use.operator.bodies:
         return False
-    return use.operator.kind in OF_SIZES or not any(isinstance(one, (Data, Longer, Scores, Step)) for one in use.inputs)
+    return use.operator.kind in OF_SIZES or not any(
+        isinstance(operand, (Data, Longer, Scores, Step)) for operand in use.inputs
+    )
 
 
 RULES: dict[str, Rule] = {

@@ -27,7 +27,7 @@ DAMAGE = (
     TypeError,
     ValueError,
 )
-"""What attributes of other types and operands of other shapes lead to."""
+"""Errors that attributes of other types and operands of other shapes lead to."""
 
 
 UNSUPPORTED, OTHER_DOMAIN = "this operator is not supported", "operators of other domains are not supported"
@@ -94,11 +94,11 @@ class Graph:
     def _operator(self, operator: Operator) -> None:
         self.building.take_operator()
         self.building.owner = next((name for name in operator.outputs if name), operator.name)
-        before = len(self.building.network.nodes)
+        count = len(self.building.network.nodes)
         results: Sequence[Value | Unreadable] = self.results(
             operator, [self.values[name] if name else None for name in operator.inputs]
         )
-        made = [*self.building.network.nodes.values()][before:] if len(self.building.network.nodes) > before else []
+        made = [*self.building.network.nodes.values()][count:] if len(self.building.network.nodes) > count else []
         for name, value in zip(operator.outputs, results, strict=False):
             if name and isinstance(value, Unreadable):
                 self.unreadable[name] = value.why
@@ -110,7 +110,7 @@ class Graph:
             raise Unusable(f"its output '{missing[0]}' is not supported")
 
     def results(self, operator: Operator, inputs: Sequence[Value | None]) -> list[Value]:
-        """What an operator makes of values.
+        """Return the results of an operator for values.
 
         Raises:
             Unusable: it is not supported, or its operands are of the wrong kind.
@@ -118,14 +118,14 @@ class Graph:
         self._refuse_unsupported(operator)
         use = Use(operator, inputs, self.building, self)
         rules = constants.RULES if constants.is_known(use) else self._rules
-        if rules is self._rules and any(isinstance(one, Scores) for one in use.inputs):
+        if rules is self._rules and any(isinstance(operand, Scores) for operand in use.inputs):
             rules = onnx_scores.RULES if operator.key in onnx_scores.RULES else {operator.key: onnx_scores.refuse}
-        elif rules is self._rules and any(isinstance(one, Step) for one in use.inputs):
+        elif rules is self._rules and any(isinstance(operand, Step) for operand in use.inputs):
             rules = onnx_loops.OF_STEPS if operator.key in onnx_loops.OF_STEPS else {operator.key: onnx_loops.refuse}
         if operator.key not in rules:
             why = "it has no data among its inputs" if constants.is_known(use) else "it is supported for constants only"
             raise Unusable(why)
-        if operator.kind != "Slice" and any(isinstance(one, Longer) for one in use.inputs):
+        if operator.kind != "Slice" and any(isinstance(operand, Longer) for operand in use.inputs):
             raise Unusable("it looks at values that were put before or behind a sequence")
         joined.check(use)
         return _results(rules[operator.key], use)
@@ -158,7 +158,7 @@ class Graph:
 
     def usable(self, outputs: Sequence[str], operators: Sequence[Operator]) -> tuple[list[str], dict[str, str]]:
         """The outputs of the model that are values of the network, and why the others are none."""
-        found: list[str] = []
+        names: list[str] = []
         wrong: dict[str, str] = {}
         for name in outputs:
             value = self.values.get(name)
@@ -166,19 +166,19 @@ class Graph:
                 wrong[name] = self._reason(name, operators)
             elif not isinstance(value, Data):
                 wrong[name] = "does not depend on its inputs"
-            elif any(isinstance(one, Joined) for one in value.axes):
+            elif any(isinstance(axis, Joined) for axis in value.axes):
                 wrong[name] = f"joins axes of the minibatch: {list(value.axes)}"
             elif value.node.kind.layout != "always" and not value.node.has_layout:
                 wrong[name] = "is one value for all samples of a minibatch"
             else:
-                found.append(name)
-        return found, wrong
+                names.append(name)
+        return names, wrong
 
     def _reason(self, output: str, operators: Sequence[Operator]) -> str:
         """The refused operators on which an output depends."""
-        makers = {name: one for one in operators for name in one.outputs}
+        makers = {name: operator for operator in operators for name in operator.outputs}
         wanted, seen, reasons = [output], set[str](), list[str]()
-        refused = {id(one): why for one, why in self.refused}
+        refused = {id(operator): why for operator, why in self.refused}
         while wanted:
             operator = makers.get(wanted.pop())
             if operator is None or id(operator) in refused:

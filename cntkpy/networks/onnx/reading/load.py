@@ -63,7 +63,7 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
         UserError: it has operators that cannot become nodes, all of which are named.
     """
     problems: list[UserError] = []
-    kinds = {one.kind for one in model.operators}
+    kinds = {operator.kind for operator in model.operators}
     ways = [Way()]
     if kinds & {*UNITS, "Scan", "Loop"}:
         ways.append(Way(steps=True))
@@ -78,7 +78,7 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
 
 
 class Way(NamedTuple):
-    """How a model with loops is read.
+    """Way to read a model with loops.
 
     Attributes:
         steps: whether the second axis of inputs is time though its size is fixed.
@@ -91,8 +91,8 @@ class Way(NamedTuple):
 
 def _build(model: Model, name: str, precision: str | None, way: Way) -> tuple[ValidatedNetwork, Graph]:
     model = without_lengths(model)
-    arrays = [one for one in model.initialisers.values() if isinstance(one, np.ndarray)]
-    stored = any(one.dtype == np.float64 for one in (*arrays, *model.inputs))
+    arrays = [initialiser for initialiser in model.initialisers.values() if isinstance(initialiser, np.ndarray)]
+    stored = any(array.dtype == np.float64 for array in (*arrays, *model.inputs))
     trained = _listed(model.metadata, TRAINED)
     building = Building(
         precision or ("double" if stored else "float"), model.opset, trained, model.size, len(model.operators)
@@ -130,10 +130,10 @@ def _build(model: Model, name: str, precision: str | None, way: Way) -> tuple[Va
 
 def _listed(metadata: Mapping[str, str], key: str) -> list[str] | None:
     try:
-        found = json.loads(metadata[key])
+        entries = json.loads(metadata[key])
     except (KeyError, ValueError, RecursionError):
         return None
-    return [str(one) for one in cast("list[Any]", found)] if isinstance(found, list) else None
+    return [str(entry) for entry in cast("list[Any]", entries)] if isinstance(entries, list) else None
 
 
 def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
@@ -155,39 +155,39 @@ def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
 
 
 def _add_inputs(building: Building, graph: Graph, model: Model, way: Way) -> None:
-    for one in model.inputs:
-        if one.sizes is None or not one.sizes:
-            raise Unusable(f"the dimensions of its input '{one.name}' are not given")
-        building.owner = one.name
-        embedded = _embedding(one, model)
-        rank = len(one.sizes)
+    for operand in model.inputs:
+        if operand.sizes is None or not operand.sizes:
+            raise Unusable(f"the dimensions of its input '{operand.name}' are not given")
+        building.owner = operand.name
+        embedded = _embedding(operand, model)
+        rank = len(operand.sizes)
         steps = rank == 2 if embedded is not None else way.steps and rank > 2
-        axes_, dims = _split(building, one, _recurrent_user(one, model), steps)
-        if one.integer and embedded is None and not _becomes_real(one, model):
-            what = "as numbers of rows of Gather, as lengths of sequences, or before a Cast to real numbers"
-            raise Unusable(f"its input '{one.name}' has integers, which are supported {what} only")
+        axes_, dims = _split(building, operand, _recurrent_user(operand, model), steps)
+        if operand.integer and embedded is None and not _becomes_real(operand, model):
+            allowed = "as numbers of rows of Gather, as lengths of sequences, or before a Cast to real numbers"
+            raise Unusable(f"its input '{operand.name}' has integers, which are supported {allowed} only")
         if embedded is not None:
             if dims:
-                raise Unusable(f"its input '{one.name}' of numbers has more axes than those of a minibatch")
+                raise Unusable(f"its input '{operand.name}' of numbers has more axes than those of a minibatch")
             dims = (embedded,)
         kind = "InputValue" if embedded is None else "SparseInputValue"
-        node = create(building.network, kind, building.free(one.name), (), {"dims": dims[::-1] or (1,)})
+        node = create(building.network, kind, building.free(operand.name), (), {"dims": dims[::-1] or (1,)})
         building.network.add_to_group("feature", node)
-        graph.values[one.name] = Data(node, (*axes_, *dims))
+        graph.values[operand.name] = Data(node, (*axes_, *dims))
 
 
 def _split(
-    building: Building, one: Input, user: Operator | None, steps: bool
+    building: Building, port: Input, user: Operator | None, steps: bool
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The axes of a minibatch that an input has, and the sizes of the others.
 
     Args:
         building: keeps the sizes that are fixed.
-        one: the input.
+        port: the input.
         user: the recurrent operator that takes it.
         steps: whether its first two axes are batch and time, though their sizes are fixed.
     """
-    sizes = one.sizes or ()
+    sizes = port.sizes or ()
     varying = [index for index, size in enumerate(sizes) if isinstance(size, str)]
     lead = max((index + 1 for index in varying), default=1)
     lead = max(lead, 2) if user is not None or (steps and len(sizes) > 1) else lead
@@ -208,33 +208,33 @@ def _split(
             word = size if size not in words else f"{size}#{index}"
         words.append(word)
     if lead > 2:
-        raise Unusable(f"its input '{one.name}' has {lead} axes that vary; there are at most two: time and batch")
+        raise Unusable(f"its input '{port.name}' has {lead} axes that vary; there are at most two: time and batch")
     return tuple(words), tuple(size for size in sizes[lead:] if isinstance(size, int))
 
 
-def _recurrent_user(one: Input, model: Model) -> Operator | None:
+def _recurrent_user(port: Input, model: Model) -> Operator | None:
     """The recurrent operator into which an input of fixed sizes goes: its first axes are time and batch."""
-    if any(isinstance(size, str) for size in one.sizes or ()):
+    if any(isinstance(size, str) for size in port.sizes or ()):
         return None
-    users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [one.name])
+    users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [port.name])
     return next(users, None)
 
 
-def _becomes_real(one: Input, model: Model) -> bool:
-    """Whether an input of integers is converted to real numbers first, as the bytes of an image are."""
-    users = [operator for operator in model.operators if one.name in operator.inputs]
+def _becomes_real(port: Input, model: Model) -> bool:
+    """Return whether an input of integers is converted to real numbers first, as the bytes of an image are."""
+    users = [operator for operator in model.operators if port.name in operator.inputs]
     return bool(users) and all(o.kind == "Cast" and o.attributes.get("to") in REAL for o in users)
 
 
-def _embedding(one: Input, model: Model) -> int | None:
-    """How many rows the tables have from which an input of integers picks some; None: it does something else."""
-    if not one.integer:
+def _embedding(port: Input, model: Model) -> int | None:
+    """Return the number of rows of the tables that an input of integers indexes; None: it does something else."""
+    if not port.integer:
         return None
-    users = [operator for operator in model.operators if one.name in operator.inputs]
+    users = [operator for operator in model.operators if port.name in operator.inputs]
     tables = [
         model.initialisers.get(o.inputs[0])
         for o in users
-        if o.kind == "Gather" and o.inputs[1:] == [one.name] and o.attributes.get("axis", 0) == 0
+        if o.kind == "Gather" and o.inputs[1:] == [port.name] and o.attributes.get("axis", 0) == 0
     ]
     if len(tables) < len(users) or not tables:
         return None
@@ -249,7 +249,7 @@ def _embedding(one: Input, model: Model) -> int | None:
 
 def _time_axes(building: Building, graph: Graph, model: Model) -> None:
     """Put the inputs on their time axes."""
-    inputs = [(one, value) for one in model.inputs if isinstance(value := graph.values[one.name], Data)]
+    inputs = [(operand, value) for operand in model.inputs if isinstance(value := graph.values[operand.name], Data)]
     words = list(dict.fromkeys(word for _, value in inputs for word in value.words))
     times = [word for word in words if word in building.times]
     for _, value in inputs:
@@ -264,12 +264,12 @@ def _time_axes(building: Building, graph: Graph, model: Model) -> None:
             named = named or [word for word in value.words if TIME.search(word)]
             times.append(named[0] if len(named) == 1 else second if first == BATCH else first)
     for _, value in inputs:
-        own = [word for word in value.words if word in times]
-        value.node.dynamic_axes = 1 + bool(own)
-        if times and not own:
+        time_words = [word for word in value.words if word in times]
+        value.node.dynamic_axes = 1 + bool(time_words)
+        if times and not time_words:
             value.node.options["dynamicAxis"] = ONE
-        elif own and times.index(own[0]) > 0:
-            value.node.options["dynamicAxis"] = own[0]
+        elif time_words and times.index(time_words[0]) > 0:
+            value.node.options["dynamicAxis"] = time_words[0]
 
 
 def _drop_unused(network: Network) -> None:

@@ -43,7 +43,7 @@ KINDS = (*REAL, *INTEGER, "bool")
 
 
 MOST_SHARED = 4
-"""How many times the bytes of a file beside the model may be read for different initialisers."""
+"""Number of times that the bytes of a file beside the model may be read for different initialisers."""
 
 
 def read_model(path: str | Path) -> Model:
@@ -61,12 +61,12 @@ def read_model(path: str | Path) -> Model:
     except OSError as problem:
         raise UserError("CannotRead", f"cannot read the model {path}: {problem.strerror or problem}") from None
     try:
-        found = package.ModelProto.FromString(content)
+        proto = package.ModelProto.FromString(content)
     except Exception as problem:  # protobuf's DecodeError, of whichever implementation it uses
         raise _bad(path, f"it is damaged: {problem}") from None
     try:
         reading = _Reading(path.parent if isinstance(path, Path) else None)
-        model = reading.model(found)
+        model = reading.model(proto)
         model.size = len(content) + reading.outside
         return model
     except _Wrong as problem:
@@ -74,7 +74,7 @@ def read_model(path: str | Path) -> Model:
 
 
 class _Wrong(Exception):
-    """What is wrong with a model."""
+    """Error of a model."""
 
 
 def text(value: str | bytes) -> str:
@@ -105,17 +105,17 @@ class _Reading:
 
     def model(self, model: Any) -> Model:
         """The graph of a model."""
-        versions = [int(one.version) for one in model.opset_import if one.domain in DEFAULT_DOMAINS]
-        others = [text(one.domain) for one in model.opset_import if one.domain not in DEFAULT_DOMAINS]
-        if not versions and not others:
+        versions = [int(opset.version) for opset in model.opset_import if opset.domain in DEFAULT_DOMAINS]
+        domains = [text(opset.domain) for opset in model.opset_import if opset.domain not in DEFAULT_DOMAINS]
+        if not versions and not domains:
             raise _Wrong("it does not say which version of ONNX's operators it uses")
         versions = versions or [0]
         if versions[0] and not OLDEST <= versions[0] <= NEWEST:
             raise _Wrong(f"it uses version {versions[0]} of the operators; {OLDEST} to {NEWEST} can be read")
-        found = self.graph(model.graph, 0, ())
-        found.opset = versions[0]
-        found.metadata = {text(one.key): text(one.value) for one in model.metadata_props}
-        return found
+        graph = self.graph(model.graph, 0, ())
+        graph.opset = versions[0]
+        graph.metadata = {text(entry.key): text(entry.value) for entry in model.metadata_props}
+        return graph
 
     def graph(self, graph: Any, depth: int, outer: tuple[set[str], ...]) -> Model:
         """A graph, whose operators may use the values `outer`."""
@@ -128,35 +128,37 @@ class _Reading:
             if (name := text(tensor.name)) in initialisers:
                 raise _Wrong(f"there are two initialisers '{name}'")
             initialisers[name] = self.array_or_why(tensor)
-        inputs = [self._input(one) for one in graph.input if text(one.name) not in initialisers]
+        inputs = [self._input(port) for port in graph.input if text(port.name) not in initialisers]
         known = set(initialisers)
         scopes = (*outer, known)
-        for one in inputs:
-            if _is_known(one.name, scopes):
-                raise _Wrong(f"two values are called '{one.name}'")
-            known.add(one.name)
+        for operand in inputs:
+            if _is_known(operand.name, scopes):
+                raise _Wrong(f"two values are called '{operand.name}'")
+            known.add(operand.name)
         operators = [self._operator(node, depth, scopes) for node in graph.node]
-        outputs = [text(one.name) for one in graph.output]
+        outputs = [text(port.name) for port in graph.output]
         if unknown := [name for name in outputs if not _is_known(name, scopes)]:
             raise _Wrong(f"nothing computes its output '{unknown[0]}'")
         return Model(inputs, outputs, operators, initialisers)
 
     def _operator(self, node: Any, depth: int, scopes: tuple[set[str], ...]) -> Operator:
-        inputs, outputs = [text(one) for one in node.input], [text(one) for one in node.output]
+        inputs, outputs = [text(name) for name in node.input], [text(name) for name in node.output]
         kind, name = text(node.op_type), text(node.name)
         shown = f"{kind} '{name or ''.join(outputs[:1])}'"
         if unknown := [name for name in inputs if name and not _is_known(name, scopes)]:
             raise _Wrong(f"{shown} takes '{unknown[0]}', which nothing before it computes")
         if twice := [name for name in outputs if name and _is_known(name, scopes)]:
             raise _Wrong(f"{shown} computes '{twice[0]}', which is there already")
-        found = Operator(kind, text(node.domain), name, inputs, outputs)
-        found.attributes = {text(one.name): self._attribute(one, depth, scopes) for one in node.attribute}
+        operator = Operator(kind, text(node.domain), name, inputs, outputs)
+        operator.attributes = {
+            text(attribute.name): self._attribute(attribute, depth, scopes) for attribute in node.attribute
+        }
         scopes[-1].update(name for name in outputs if name)
-        return found
+        return operator
 
-    def _input(self, one: Any) -> Input:
-        tensor, name = one.type.tensor_type, text(one.name)
-        if not one.type.HasField("tensor_type"):
+    def _input(self, port: Any) -> Input:
+        tensor, name = port.type.tensor_type, text(port.name)
+        if not port.type.HasField("tensor_type"):
             raise _Wrong(f"its input '{name}' is not a tensor")
         kind = self._kind(tensor.elem_type, name)
         sizes = None
@@ -178,22 +180,22 @@ class _Reading:
             raise _Wrong(f"'{name}' has elements of type {dtype.name}, which is not supported")
         return dtype
 
-    def _attribute(self, one: Any, depth: int, scopes: tuple[set[str], ...]) -> Any:
-        if one.ref_attr_name:
-            raise _Wrong(f"the attribute '{text(one.name)}' belongs to a function")
+    def _attribute(self, attribute: Any, depth: int, scopes: tuple[set[str], ...]) -> Any:
+        if attribute.ref_attr_name:
+            raise _Wrong(f"the attribute '{text(attribute.name)}' belongs to a function")
         kinds = self._package.AttributeProto
-        if one.type == kinds.TENSOR:
-            return self.array_or_why(one.t)
-        if one.type == kinds.GRAPH:
-            return self.graph(one.g, depth + 1, scopes)
-        if one.type == kinds.STRING:
-            return text(one.s)
-        if one.type == kinds.STRINGS:
-            return [text(each) for each in one.strings]
-        simple = {kinds.FLOAT: "f", kinds.INT: "i", kinds.FLOATS: "floats", kinds.INTS: "ints"}.get(one.type)
+        if attribute.type == kinds.TENSOR:
+            return self.array_or_why(attribute.t)
+        if attribute.type == kinds.GRAPH:
+            return self.graph(attribute.g, depth + 1, scopes)
+        if attribute.type == kinds.STRING:
+            return text(attribute.s)
+        if attribute.type == kinds.STRINGS:
+            return [text(each) for each in attribute.strings]
+        simple = {kinds.FLOAT: "f", kinds.INT: "i", kinds.FLOATS: "floats", kinds.INTS: "ints"}.get(attribute.type)
         if simple is None:
-            return Unreadable(f"its attribute '{text(one.name)}' is of a type that is not supported")
-        value = getattr(one, simple)
+            return Unreadable(f"its attribute '{text(attribute.name)}' is of a type that is not supported")
+        value = getattr(attribute, simple)
         return list(cast("Iterable[Any]", value)) if simple.endswith("s") else value
 
     # ---- arrays
@@ -228,15 +230,15 @@ class _Reading:
             raise _Wrong(f"'{text(tensor.name)}' has a negative dimension")
         count = math.prod(dims)
         if tensor.data_location == self._package.TensorProto.EXTERNAL:
-            found = self._outside(tensor, count * dtype.itemsize)
+            content = self._outside(tensor, count * dtype.itemsize)
         elif tensor.HasField("raw_data"):
-            found = tensor.raw_data
+            content = tensor.raw_data
         else:
             return self._typed(tensor, dtype, dims)
-        if len(found) != count * dtype.itemsize:
+        if len(content) != count * dtype.itemsize:
             wanted = f"{count * dtype.itemsize} bytes for the dimensions {list(dims)}"
-            raise _Wrong(f"'{text(tensor.name)}' has {len(found)} bytes, not {wanted}")
-        return np.frombuffer(found, dtype.newbyteorder("<")).reshape(dims).astype(dtype)
+            raise _Wrong(f"'{text(tensor.name)}' has {len(content)} bytes, not {wanted}")
+        return np.frombuffer(content, dtype.newbyteorder("<")).reshape(dims).astype(dtype)
 
     def _typed(self, tensor: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> np.ndarray:
         kinds = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
@@ -257,7 +259,7 @@ class _Reading:
         Raises:
             _Wrong: the file is not inside of the model's folder, or too short.
         """
-        entries = {text(one.key): text(one.value) for one in tensor.external_data}
+        entries = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         location = entries.get("location", "")
         if self._folder is None:
             raise _Wrong(f"the values of '{text(tensor.name)}' are beside it, which is not read from a URL")

@@ -97,8 +97,8 @@ class BinaryFileWriter:
     def _error(self, error: OSError) -> DataError:
         return DataError(f"The file {shown(self.path)} cannot be written: {error.strerror or error}", path=self.path)
 
-    def _put(self, at: int, data: Any) -> None:
-        self._file.seek(at)
+    def _put(self, offset: int, data: Any) -> None:
+        self._file.seek(offset)
         self._file.write(data)
 
     def save(self, data: Mapping[str, Any]) -> None:

@@ -72,8 +72,8 @@ class CBFDeserializer:
         """The file that is read."""
         return [self.path]
 
-    def _damaged(self, what: str, hint: str | None = None) -> DataError:
-        return DataError(f"{self.path} is not a file in CNTK binary format: {what}.", path=self.path, hint=hint)
+    def _damaged(self, problem: str, hint: str | None = None) -> DataError:
+        return DataError(f"{self.path} is not a file in CNTK binary format: {problem}.", path=self.path, hint=hint)
 
     def _bytes(self, begin: int, end: int) -> bytes:
         with open_input(self.path) as file:
@@ -169,28 +169,28 @@ class CBFDeserializer:
             raise self._damaged(f"chunk {chunk} (at byte {begin}) is cut short") from None
         return result
 
-    def _record(self, data: bytes, at: int, stream: StreamInformation) -> tuple[Record, int]:
+    def _record(self, data: bytes, offset: int, stream: StreamInformation) -> tuple[Record, int]:
         size, little = self.dtype.itemsize, self.dtype.newbyteorder("<")
         if not stream.sparse:
-            (n,) = struct.unpack_from("<I", data, at)
-            values = np.frombuffer(data, little, n * stream.dim, at + 4)
-            return Record(values), at + 4 + n * stream.dim * size
-        n, nnz = struct.unpack_from("<Ii", data, at)
+            (n,) = struct.unpack_from("<I", data, offset)
+            values = np.frombuffer(data, little, n * stream.dim, offset + 4)
+            return Record(values), offset + 4 + n * stream.dim * size
+        n, nnz = struct.unpack_from("<Ii", data, offset)
         if nnz < 0:  # NumPy would take all the rest
             raise ValueError("the number of values is negative")
-        values = np.frombuffer(data, little, nnz, at + 8)
-        at += 8 + nnz * size
-        indices, counts = np.frombuffer(data, "<i4", nnz, at), np.frombuffer(data, "<i4", n, at + 4 * nnz)
+        values = np.frombuffer(data, little, nnz, offset + 8)
+        offset += 8 + nnz * size
+        indices, counts = np.frombuffer(data, "<i4", nnz, offset), np.frombuffer(data, "<i4", n, offset + 4 * nnz)
         if (
             counts.sum() != nnz
             or counts.min(initial=0) < 0
             or (nnz and not 0 <= indices.min() <= indices.max() < stream.dim)
         ):
             raise ValueError("the indices are wrong")
-        return Record(values, counts, indices), at + 4 * (nnz + n)
+        return Record(values, counts, indices), offset + 4 * (nnz + n)
 
-    def _assemble(self, found: Sequence[Sequence[Record]]) -> Chunk:
-        return Chunk({s.name: self._stream(s, records) for s, records in zip(self.streams, found, strict=True)})
+    def _assemble(self, by_stream: Sequence[Sequence[Record]]) -> Chunk:
+        return Chunk({s.name: self._stream(s, records) for s, records in zip(self.streams, by_stream, strict=True)})
 
     def _stream(self, s: StreamInformation, records: Sequence[Record]) -> StreamData:
         values = np.concatenate([record.values for record in records]).astype(self.dtype, copy=False)

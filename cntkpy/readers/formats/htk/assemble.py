@@ -42,21 +42,23 @@ def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, fra
     return join_streams(features, labels, kept, dtype, frame_mode=frame_mode)
 
 
-def _single(p: HTKReaderParameters, one: FeatureParameters, source: FeatureSource, number: int) -> bool:
+def _single(p: HTKReaderParameters, feature: FeatureParameters, source: FeatureSource, number: int) -> bool:
     """Return whether the utterances of a stream have a single frame to be repeated."""
     if p.writing:
         return number > 0 and bool((source.lengths == 1).all())
-    if not one.expand:
+    if not feature.expand:
         return False
     if number == 0:
-        raise one.error("expandToUtterance", "the first stream decides how long utterances are", "give it a later name")
+        raise feature.error(
+            "expandToUtterance", "the first stream decides how long utterances are", "give it a later name"
+        )
     if p.read_method == "rollingWindow":
-        raise one.error("expandToUtterance", "is not possible with readMethod=rollingWindow")
+        raise feature.error("expandToUtterance", "is not possible with readMethod=rollingWindow")
     if source.left or source.right:
-        raise one.error("expandToUtterance", "cannot have a context window")
+        raise feature.error("expandToUtterance", "cannot have a context window")
     longer = np.flatnonzero(source.lengths != 1)
     if len(longer):
-        raise one.error(
+        raise feature.error(
             "expandToUtterance", f"utterances must have a single frame, but see {source.script.place(int(longer[0]))}"
         )
     return True

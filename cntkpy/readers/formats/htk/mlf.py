@@ -83,7 +83,12 @@ class _Reader:
         self.parts.append(result.labels())
 
     def _parse(
-        self, found: _Ranges, text: bytes, whole: int, states: LabelMap, into: tuple[np.ndarray, np.ndarray, np.ndarray]
+        self,
+        record: _Ranges,
+        text: bytes,
+        whole: int,
+        states: LabelMap,
+        into: tuple[np.ndarray, np.ndarray, np.ndarray],
     ) -> None:
         """Parse whole lines text[:whole]. into: room for ranges and entries, and the state of the kernel."""
         ranges, entries, state = into
@@ -98,22 +103,22 @@ class _Reader:
                 view, whole, self.states is not None, states.names, states.starts, states.table, ranges, entries, state
             )
             if code == k.NO_HEADER:
-                raise self._error(code, found.path, text, state)
-            self._collect(found, text, entries[: state[k.ENTRIES]], ranges[: state[k.RANGES]])
+                raise self._error(code, record.path, text, state)
+            self._collect(record, text, entries[: state[k.ENTRIES]], ranges[: state[k.RANGES]])
             state[k.ENTRIES] = state[k.RANGES] = 0
             if code > k.FULL:
-                if found.is_wanted:
-                    raise self._error(code, found.path, text, state)
+                if record.is_wanted:
+                    raise self._error(code, record.path, text, state)
                 state[k.WHERE], code = k.SKIPPING, k.FULL
 
-    def _collect(self, found: _Ranges, text: bytes, entries: np.ndarray, ranges: np.ndarray) -> None:
+    def _collect(self, record: _Ranges, text: bytes, entries: np.ndarray, ranges: np.ndarray) -> None:
         """Take over what a call of the kernel found; the first ranges belong to the entry before."""
         used: list[int] = []
         for begin, end, line, _, good in entries.tolist():
             name = text[begin:end].decode("utf-8", "surrogateescape")
             if not good:
                 log.warning(
-                    "%s, line %d: '%s' is not a quoted name; the entry is left out.", found.path, line, printable(name)
+                    "%s, line %d: '%s' is not a quoted name; the entry is left out.", record.path, line, printable(name)
                 )
                 used.append(-1)
                 continue
@@ -123,17 +128,17 @@ class _Reader:
                 continue
             if key in self.places:
                 raise DataError(
-                    f"{found.path}, line {line}: the utterance {key} has labels already ({{}}, line {{}}).".format(
+                    f"{record.path}, line {line}: the utterance {key} has labels already ({{}}, line {{}}).".format(
                         *self.places[key]
                     ),
-                    path=found.path,
+                    path=record.path,
                     line=line,
                 )
-            self.places[key] = found.path, line
-            used.append(len(found.keys))
-            found.keys.append(key)
-            found.lines.append(line)
-        found.add(np.array(used, np.int64), entries[:, k.FIRST], ranges)
+            self.places[key] = record.path, line
+            used.append(len(record.keys))
+            record.keys.append(key)
+            record.lines.append(line)
+        record.add(np.array(used, np.int64), entries[:, k.FIRST], ranges)
 
     def _error(self, code: int, path: str, text: bytes, state: np.ndarray) -> DataError:
         line = int(state[k.LINE])

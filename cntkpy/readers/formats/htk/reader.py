@@ -52,7 +52,7 @@ def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     if frame_mode:
         return Reader(Source(joined, timeline, frame_mode=True, **options))
     if p.truncated:
-        source = Source(joined, timeline, assembler=TruncatedPacker(joined.streams, 0), slots=p.slots, **options)
+        source = Source(joined, timeline, make_packer=TruncatedPacker, slots=p.slots, **options)
         return UtteranceReader(source, p.slots)
     return Reader(Source(joined, timeline, **options))
 

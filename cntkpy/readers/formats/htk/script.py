@@ -91,7 +91,7 @@ def read_script(paths: Sequence[str], prefix: str = "") -> Script:
     return Script(keys, names, list(files), file, first, last, lines, list(paths), source)
 
 
-def _parse(line: str, path: str, at: int) -> tuple[str, str, int, int]:
+def _parse(line: str, path: str, number: int) -> tuple[str, str, int, int]:
     """Logical name, file, first and last frame of a line."""
     logical, equals, physical = line.partition("=")
     if not equals:
@@ -101,14 +101,14 @@ def _parse(line: str, path: str, at: int) -> tuple[str, str, int, int]:
         match = _RANGE.search(physical)
         bounds = _BOUNDS.fullmatch(match[1].replace(" ", "")) if match else None
         if match is None or bounds is None:
-            raise _malformed(path, at, f"malformed path '{physical}'")
+            raise _malformed(path, number, f"malformed path '{physical}'")
         first, last = int(bounds[1]), int(bounds[2])
         if first > last:
-            raise _malformed(path, at, f"the first frame of [{first},{last}] is after the last one")
+            raise _malformed(path, number, f"the first frame of [{first},{last}] is after the last one")
         physical = physical[: match.start()]
         logical = logical if equals else physical
     if not physical or not logical:
-        raise _malformed(path, at, f"the name of the {'file' if logical else 'utterance'} is missing in '{line}'")
+        raise _malformed(path, number, f"the name of the {'file' if logical else 'utterance'} is missing in '{line}'")
     return logical, physical, first, last
 
 

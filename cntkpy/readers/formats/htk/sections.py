@@ -99,10 +99,10 @@ def find_sections(section: ConfigParameters) -> Sections:
     return sections
 
 
-def _look(section: ConfigParameters, within: str, found: Sections) -> None:
+def _look(section: ConfigParameters, within: str, sections: Sections) -> None:
     for name, inside in section.inner():
         if not within and name.lower() in ("input", "output") and not _kind(inside, ""):
-            _look(inside, name.lower(), found)
+            _look(inside, name.lower(), sections)
             continue
         kind = _kind(inside, within)
         if kind == "lattice":
@@ -113,7 +113,7 @@ def _look(section: ConfigParameters, within: str, found: Sections) -> None:
                 "NotSupported",
             )
         if kind:
-            (found.features if kind == "features" else found.labels).append((name, inside))
+            (sections.features if kind == "features" else sections.labels).append((name, inside))
 
 
 def _kind(section: ConfigParameters, within: str) -> str:

@@ -183,14 +183,14 @@ def _numbered(keys: list[bytes], path: str, corpus: Corpus, primary: bool) -> np
         bad = next((i for i, number in enumerate(numbers) if not 0 <= number < 2**64), None)
         if bad is None:
             found_numbers = np.array(numbers, np.uint64)
-            names = padded_keys(key.decode("ascii") for key in keys)
+            names = padded_keys(key.decode("utf-8", "backslashreplace") for key in keys)
             same = same_number(names, found_numbers)
             if same is None or not primary:
                 check_distinct(names, found_numbers)
                 return found_numbers
             log.warning("%s: the keys '%s' and '%s' are the same number, so keys are taken as texts.", path, *same)
             corpus.numeric = False
-            return corpus.numbers([key.decode("ascii") for key in keys])
+            return corpus.numbers([key.decode("utf-8", "backslashreplace") for key in keys])
         if not primary:
             text = keys[bad].decode("utf-8", "backslashreplace")
             raise DataError(

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
         return [(data, None)]
     if not isinstance(data, Bundle | SideBySide):
         return []
-    pairs = zip(data.parts, data.found, strict=True)
+    pairs = zip(data.parts, data.numbers, strict=True)
     return [
         (picture, result if inner is None else inner[result])
         for part, result in pairs
@@ -97,8 +98,10 @@ class PictureSource(Source):
         first = data.parts[0] if isinstance(data, Bundle) else data
         if isinstance(first, Pictures):
             options["store"] = DirectStore(data)
-        ahead = _Ahead(self, data, prefetch, frame_mode)
-        super().__init__(data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, assembler=ahead, **options)
+        make_packer = partial(_Ahead, source=self, ahead=prefetch, frame_mode=frame_mode)
+        super().__init__(
+            data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, make_packer=make_packer, **options
+        )
         for pictures, _ in self.pictures:
             pictures.keep = keep_in_memory
         self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
@@ -129,19 +132,19 @@ class _Begun:
 class _Ahead:
     """Begins minibatches ahead of time and finishes them in order."""
 
-    def __init__(self, source: PictureSource, data: Deserializer, ahead: bool, frame_mode: bool):
-        self._source, self._ahead, self._begun = source, ahead, deque[_Begun]()
+    def __init__(self, inputs: Inputs, source: PictureSource, ahead: bool, frame_mode: bool):
+        self._inputs, self._source, self._ahead, self._begun = inputs, source, ahead, deque[_Begun]()
         names = {pictures.name for pictures, _ in source.pictures}
-        other_streams = [stream for stream in data.streams if stream.name not in names]
+        other_streams = [stream for stream in inputs.streams if stream.name not in names]
         self._packer = (FramePacker if frame_mode else SequencePacker)(other_streams)
         self._lost: set[int] = set()
 
-    def assemble(self, inputs: Inputs) -> list[Made]:
-        """The next minibatch, and the state of the timeline after it."""
+    def __next__(self) -> list[Made]:
+        """Return the next minibatch, and the state of the timeline after it."""
         while self._wants_more():
-            self._begun.append(self._begin(inputs))
+            self._begun.append(self._begin())
         work = self._begun.popleft()
-        return [(None if work.selection is None else self._pack(inputs, work, work.selection), work.position, None)]
+        return [(None if work.selection is None else self._pack(work, work.selection), work.position, None)]
 
     def _wants_more(self) -> bool:
         begun = self._begun
@@ -152,8 +155,8 @@ class _Ahead:
         waiting = sum(len(work.selection.sequences) for work in begun if work.selection is not None)
         return len(begun) < 2 or waiting < AHEAD * self._source.threads
 
-    def _begin(self, inputs: Inputs) -> _Begun:
-        source = self._source
+    def _begin(self) -> _Begun:
+        source, inputs = self._source, self._inputs
         selection = inputs.select()
         begun = _Begun(selection, inputs.timeline.state(), {}, [])
         if selection is None:
@@ -179,10 +182,10 @@ class _Ahead:
                 )
         return begun
 
-    def _pack(self, inputs: Inputs, one: _Begun, selection: Selection) -> Minibatch:
-        source, numbers = self._source, selection.sequences
+    def _pack(self, begun: _Begun, selection: Selection) -> Minibatch:
+        source, inputs, numbers = self._source, self._inputs, selection.sequences
         failed = np.zeros(len(numbers), bool)
-        for work in one.work:
+        for work in begun.work:
             for position, error in work.result():
                 self._lose(inputs.invalid.maximum, int(numbers[position]), error)
                 failed[position] = True
@@ -195,7 +198,7 @@ class _Ahead:
         data, layouts = self._packer.pack(parts, len(kept))
         layout = place(np.ones(len(kept), np.int64))
         for pictures, _ in source.pictures:
-            samples = one.samples[pictures.name] if good is None else one.samples[pictures.name][good]
+            samples = begun.samples[pictures.name] if good is None else begun.samples[pictures.name][good]
             data[pictures.name] = samples.reshape(layout.T, len(kept), math.prod(pictures.shape))
             layouts[pictures.name] = layout
         ordered = {stream.name: data[stream.name] for stream in inputs.streams}
@@ -222,14 +225,11 @@ class _Ahead:
             ) from None
         log.warning("%s It is left out.", message)
 
-    def state(self) -> None:
+    def get_state(self) -> None:
         """Nothing is held back: what was begun is started over."""
 
-    def restore(self, state: Any, inputs: Inputs) -> None:
-        """Nothing to do."""
-
-    def clear(self) -> None:
-        """Forget what was begun, and wait until nobody works on it."""
+    def set_state(self, state: None) -> None:
+        """Drop what was begun, and wait until nothing works on it."""
         for item in self._begun:
             for work in item.work:
                 work.cancel()

@@ -357,7 +357,7 @@ def _keys(file: FileBytes, entries: np.ndarray, names: np.ndarray) -> list[str]:
     ]
 
 
-def read_lines(path: str, what: str) -> list[tuple[int, str]]:
+def read_lines(path: str, kind: str) -> list[tuple[int, str]]:
     """The lines of a list with their numbers (from 1), without blank ones.
 
     Raises:
@@ -366,7 +366,7 @@ def read_lines(path: str, what: str) -> list[tuple[int, str]]:
     try:
         content = read_data(path, LIST_LIMIT)
     except OSError as error:
-        raise DataError(f"{what} {path} cannot be opened: {error.strerror or error}", path=path) from None
+        raise DataError(f"{kind} {path} cannot be opened: {error.strerror or error}", path=path) from None
     lines = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
     return [(i, line.strip(" \t\r")) for i, line in enumerate(lines, 1) if line.strip(" \t\r")]
 

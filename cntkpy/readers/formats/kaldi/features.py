@@ -113,7 +113,7 @@ class KaldiFrames:
         if self.transform is None:
             return self.matrices.copy(which, begin, end)
         last = self.lengths[which] - 1
-        low = np.maximum(np.clip(begin, 0, last) - self.transform.before, 0)
+        low = np.maximum(np.clip(begin, 0, last) - self.transform.frames_before, 0)
         high = np.minimum(np.clip(end - 1, 0, last) + self.transform.after, last)
         rows, place = self.matrices.copy(which, low, high + 1)
         counts = high + 1 - low

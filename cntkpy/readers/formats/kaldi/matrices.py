@@ -44,16 +44,16 @@ class Matrices:
         which: np.ndarray,
         dtype: np.dtype | type = np.float32,
         rows: np.ndarray | None = None,
-        told: str = "",
+        owner: str = "",
     ):
-        self.table, self.which, self.dtype, self.told = table, which, np.dtype(dtype), told
+        self.table, self.which, self.dtype, self.owner = table, which, np.dtype(dtype), owner
         count = len(which)
         self._lines = np.zeros((count, 8), np.int64)
         self._spans = np.zeros((count, 2), np.float32)
         self._known = np.zeros(count, bool)
         self._all_known = False
         self._held: list[np.ndarray] = []
-        self._own = threading.local()
+        self._local = threading.local()
         self._bytes = 0
         self._lock = threading.Lock()
         if rows is None:
@@ -88,7 +88,7 @@ class Matrices:
             self._parse_text()
         row, rows = t.first_row(which)
         col, cols = t.first_column(which)
-        self._compare("rows", rows, self.rows[some], which, self.told)
+        self._compare("rows", rows, self.rows[some], which, self.owner)
         wide = np.where(rows > 0, self.columns, cols)
         self._compare("columns", cols, wide, which, "the first matrix of the table")
         entries = t.entries[which]
@@ -118,17 +118,20 @@ class Matrices:
             new &= np.repeat(near, _UTTERANCES_TOGETHER)[: len(new)]
         self._look(np.flatnonzero(new))
 
-    def _compare(self, what: str, found: np.ndarray, expected: np.ndarray, which: np.ndarray, told: str) -> None:
-        wrong = np.flatnonzero(found != expected)
+    def _compare(self, quantity: str, counts: np.ndarray, expected: np.ndarray, which: np.ndarray, owner: str) -> None:
+        from . import object_kernels as k
+
+        wrong = np.flatnonzero(counts != expected)
         if len(wrong):
             u = int(wrong[0])
             number = int(which[u])
             is_vector = self.table.is_vector(number)
+            is_row = is_vector or self.table.entries[number, k.ROWS] == 1  # text does not tell them apart
             raise DataError(
                 f"The {'vector' if is_vector else 'matrix'} of {self.table.keys[number]} ({self.table.place(number)}) "
-                f"has {found[u]} {what}, but {told} says {expected[u]}.",
+                f"has {counts[u]} {quantity}, but {owner} says {expected[u]}.",
                 path=self.table.path,
-                hint="a vector is one frame; with dim=1, each of its values is" if is_vector else None,
+                hint="a vector is one frame; with dim=1, each of its values is" if is_row else None,
             )
 
     def _parse_text(self) -> None:
@@ -208,7 +211,7 @@ class Matrices:
         place: np.ndarray,
         out: np.ndarray,
         scratch: np.ndarray | None = None,
-        before: int = 0,
+        context: int = 0,
         first: int = 0,
         stop: int | None = None,
     ) -> None:
@@ -217,12 +220,12 @@ class Matrices:
 
         scratch = self._scratch(rows.table) if scratch is None else scratch
         stop, done = len(rows.some) if stop is None else stop, first
-        while (done := m.copy_rows(*rows.arrays, place, before, out, scratch, done, stop)) >= 0:
+        while (done := m.copy_rows(*rows.arrays, place, context, out, scratch, done, stop)) >= 0:
             row = slice(done, done + 1)
             table = rows.table[row].copy()
             self._read_with_retries(rows, done, table[0], scratch)
             _, spans, handles, begin, end = (array[row] for array in rows.arrays)
-            if m.copy_rows(table, spans, handles, begin, end, place[row], before, out, scratch, 0, 1) >= 0:
+            if m.copy_rows(table, spans, handles, begin, end, place[row], context, out, scratch, 0, 1) >= 0:
                 raise ValueError("rows that do not fit were asked for")
             done += 1
 
@@ -245,9 +248,9 @@ class Matrices:
         missing = table[table[:, m.ADDRESS] == 0]
         sizes = (missing[:, m.ALL_ROWS] + 8) * missing[:, m.ALL_COLS] * m.SIZES[missing[:, m.STORED]]
         size = int(sizes.max(initial=0))
-        have = getattr(self._own, "scratch", None)
+        have = getattr(self._local, "scratch", None)
         if have is None or len(have) < size:
-            have = self._own.scratch = np.empty(size + size // 8, np.uint8)
+            have = self._local.scratch = np.empty(size + size // 8, np.uint8)
         return have
 
     def _hold(self, some: np.ndarray) -> None:

@@ -40,45 +40,48 @@ _START = np.int64(0)  # not a plain literal, for which Numba would compile `read
 
 
 @part
-def int_at(data: Bytes, at: Int):
+def int_at(data: Bytes, position: Int):
     """The little-endian int32 at a byte, which the caller has checked to have three more after it."""
     value = (
-        np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
+        np.int64(data[position])
+        | np.int64(data[position + 1]) << 8
+        | np.int64(data[position + 2]) << 16
+        | np.int64(data[position + 3]) << 24
     )
     return value - (np.int64(1) << 32) if value >= np.int64(1) << 31 else value
 
 
 @part
-def _matrix(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
-    """The header of an FM, DM, CM, CM2 or CM3 that begins with its first letter at `at`, at least 3 bytes before end.
+def _matrix(data: Bytes, position: Int, end: Int, left: Int, row: Int64s):
+    """Parse the header of an FM, DM, CM, CM2 or CM3 whose first letter is at `position`, at least 3 bytes before end.
 
     Every index is below `end`: 15 or 21 bytes are demanded before they are read; the values may are after it, as far
     as the file goes. Code, offending byte.
     """
-    first, third = data[at], data[at + 2]
+    first, third = data[position], data[position + 2]
     if first == _C:
         wide = third in (_2, _3)
-        p = at + (4 if wide else 3)
+        p = position + (4 if wide else 3)
         if p + 16 > end:
             return CUT, end
         if data[p - 1] != _BLANK:
-            return NO_TYPE, at
+            return NO_TYPE, position
         kind = CM if not wide else CM2 if third == _2 else CM3
         rows, cols = int_at(data, p + 8), int_at(data, p + 12)
         p += 16
         each = 2 if kind == CM2 else 1
     else:
-        p = at + 3
+        p = position + 3
         if p + 10 > end:
             return CUT, end
         if third != _BLANK or data[p] != 4 or data[p + 5] != 4:
-            return NO_TYPE, at
+            return NO_TYPE, position
         kind = FM if first == _F else DM
         rows, cols = int_at(data, p + 1), int_at(data, p + 6)
         p += 10
         each = 4 if kind == FM else 8
     if rows < 0 or cols < 0:
-        return NEGATIVE, at
+        return NEGATIVE, position
     size = np.int64(0)
     if rows > 0 and cols > 0:
         if rows > (end + left - p) // (cols * each):  # no product that overflows: cols * each < 2**34
@@ -93,38 +96,38 @@ def _matrix(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
     elif kind == CM and p + 4 <= end and not data[p] and not data[p + 1] and not data[p + 2] and not data[p + 3]:
         p += 4  # Kaldi writes four bytes more for an empty matrix; no key begins with a zero
     row[KIND], row[ROWS], row[COLS], row[DATA], row[END] = kind, rows, cols, p, p + size
-    return DONE, at
+    return DONE, position
 
 
 @part
-def _vector(data: Bytes, at: Int, end: Int, left: Int, row: Int64s):
+def _vector(data: Bytes, position: Int, end: Int, left: Int, row: Int64s):
     """The header of an FV or DV: a matrix of one row. Every index is below `end`: 8 bytes are demanded first."""
-    if at + 8 > end:
+    if position + 8 > end:
         return CUT, end
-    if data[at + 2] != _BLANK or data[at + 3] != 4:
-        return NO_TYPE, at
-    size, each = int_at(data, at + 4), 4 if data[at] == _F else 8
+    if data[position + 2] != _BLANK or data[position + 3] != 4:
+        return NO_TYPE, position
+    size, each = int_at(data, position + 4), 4 if data[position] == _F else 8
     if size < 0:
-        return NEGATIVE, at
-    if size > (end + left - at - 8) // each:
+        return NEGATIVE, position
+    if size > (end + left - position - 8) // each:
         return CUT, end + left
     row[KIND], row[ROWS], row[COLS] = FV if each == 4 else DV, 1 if size else 0, size
-    row[DATA], row[END] = at + 8, at + 8 + size * each
-    return DONE, at
+    row[DATA], row[END] = position + 8, position + 8 + size * each
+    return DONE, position
 
 
 @part
-def end_of_integers(data: Bytes, at: Int, end: Int):
-    """Return where a vector of integers ends whose size, after a 4, is at `at`; -1 if there is none.
+def end_of_integers(data: Bytes, position: Int, end: Int):
+    """Return where a vector of integers ends whose size, after a 4, is at `position`; -1 if there is none.
 
     The file has room for all of them before the first is looked at.
     """
-    if at + 5 > end or data[at] != 4:
+    if position + 5 > end or data[position] != 4:
         return np.int64(-1)
-    count = int_at(data, at + 1)
-    if count < 0 or count > (end - at - 5) // 5:
+    count = int_at(data, position + 1)
+    if count < 0 or count > (end - position - 5) // 5:
         return np.int64(-1)
-    p = at + 5
+    p = position + 5
     for _ in range(count):
         if data[p] != 4:
             return np.int64(-1)
@@ -133,17 +136,17 @@ def end_of_integers(data: Bytes, at: Int, end: Int):
 
 
 @part
-def end_of_posteriors(data: Bytes, at: Int, end: Int):
-    """Return where posteriors end whose number of frames, after a 4, is at `at`; -1 if there are none.
+def end_of_posteriors(data: Bytes, position: Int, end: Int):
+    """Return where posteriors end whose number of frames, after a 4, is at `position`; -1 if there are none.
 
     Every number is demanded to lie before `end` before it is read.
     """
-    if at + 5 > end or data[at] != 4:
+    if position + 5 > end or data[position] != 4:
         return np.int64(-1)
-    frames = int_at(data, at + 1)
-    if frames < 0 or frames > (end - at - 5) // 5:
+    frames = int_at(data, position + 1)
+    if frames < 0 or frames > (end - position - 5) // 5:
         return np.int64(-1)
-    p = at + 5
+    p = position + 5
     for _ in range(frames):
         if p + 5 > end or data[p] != 4:
             return np.int64(-1)
@@ -159,22 +162,24 @@ def end_of_posteriors(data: Bytes, at: Int, end: Int):
 
 
 @part
-def is_boundary(data: Bytes, at: Int, end: Int):
+def is_boundary(data: Bytes, position: Int, end: Int):
     """Return whether an archive may have a new entry here: its end, or key, blank and mark of binary objects."""
-    p = at
+    p = position
     while p < end and data[p] > _BLANK:
         p += 1
-    return at == end or (p > at and p + 2 < end and data[p] == _BLANK and data[p + 1] == 0 and data[p + 2] == _MARK)
+    return position == end or (
+        p > position and p + 2 < end and data[p] == _BLANK and data[p + 1] == 0 and data[p + 2] == _MARK
+    )
 
 
 @part
-def form_of_labels(data: Bytes, at: Int, end: Int):
-    """AS_INTEGERS, AS_POSTERIORS or UNDECIDED (it has no frames) for the object whose size is at `at`; -1: neither.
+def form_of_labels(data: Bytes, position: Int, end: Int):
+    """AS_INTEGERS, AS_POSTERIORS or UNDECIDED (no frames) for the object whose size is at `position`; -1: neither.
 
     A vector of zeros has the same bytes as posteriors of frames without labels; it is taken for the vector.
     """
-    integers, posteriors = end_of_integers(data, at, end), end_of_posteriors(data, at, end)
-    if integers >= 0 and integers == at + 5:
+    integers, posteriors = end_of_integers(data, position, end), end_of_posteriors(data, position, end)
+    if integers >= 0 and integers == position + 5:
         return UNDECIDED
     if integers >= 0 and is_boundary(data, integers, end):
         return AS_INTEGERS
@@ -184,15 +189,15 @@ def form_of_labels(data: Bytes, at: Int, end: Int):
 
 
 @part
-def _labels(data: Bytes, at: Int, end: Int, expect: Int, row: Int64s):
-    """An object of labels whose first 4 is at `at`."""
-    form = form_of_labels(data, at, end) if expect == UNDECIDED else expect
-    p = end_of_posteriors(data, at, end) if form == AS_POSTERIORS else end_of_integers(data, at, end)
+def _labels(data: Bytes, position: Int, end: Int, expect: Int, row: Int64s):
+    """An object of labels whose first 4 is at `position`."""
+    form = form_of_labels(data, position, end) if expect == UNDECIDED else expect
+    p = end_of_posteriors(data, position, end) if form == AS_POSTERIORS else end_of_integers(data, position, end)
     if p < 0:
-        return (CUT, end) if at + 5 > end else (AMBIGUOUS, at)
+        return (CUT, end) if position + 5 > end else (AMBIGUOUS, position)
     row[KIND] = POSTERIORS if form == AS_POSTERIORS else INTEGERS
-    row[ROWS], row[COLS], row[DATA], row[END] = int_at(data, at + 1), 1, at + 5, p
-    return DONE, at
+    row[ROWS], row[COLS], row[DATA], row[END] = int_at(data, position + 1), 1, position + 5, p
+    return DONE, position
 
 
 @part
@@ -230,34 +235,34 @@ def _bracketed(data: Bytes, position: Int, end: Int, row: Int64s):
 
 
 @part
-def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s):
+def _object(data: Bytes, position: Int, end: Int, left: Int, expect: Int, row: Int64s):
     """Return what is at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of
     it."""
-    row[OBJECT] = at
-    if at < 0 or at >= end:
+    row[OBJECT] = position
+    if position < 0 or position >= end:
         return CUT, end
-    if data[at] == 0:
-        if at + 5 > end:
+    if data[position] == 0:
+        if position + 5 > end:
             return CUT, end
-        if data[at + 1] != _MARK:
-            return NO_TYPE, at
-        p = at + 2
+        if data[position + 1] != _MARK:
+            return NO_TYPE, position
+        p = position + 2
         a, b = data[p], data[p + 1]
         if a == 4:
-            return (NO_TYPE, at) if expect == MATRICES else _labels(data, p, end, expect, row)
+            return (NO_TYPE, position) if expect == MATRICES else _labels(data, p, end, expect, row)
         if expect != MATRICES:
-            return NO_TYPE, at
+            return NO_TYPE, position
         if b == _M and (a in (_F, _D, _C)):
             return _matrix(data, p, end, left, row)
         if b == _V and (a in (_F, _D)):
             return _vector(data, p, end, left, row)
-        return NO_TYPE, at
-    p = at
+        return NO_TYPE, position
+    p = position
     if expect != MATRICES:
         while p < end and data[p] != _LF:
             p += 1
-        row[KIND], row[ROWS], row[COLS], row[DATA], row[END] = LINE, -1, 1, at, p
-        return DONE, at
+        row[KIND], row[ROWS], row[COLS], row[DATA], row[END] = LINE, -1, 1, position, p
+        return DONE, position
     while p < end and (data[p] == _BLANK or data[p] == _TAB):
         p += 1
     if p == end:
@@ -266,14 +271,14 @@ def _object(data: Bytes, at: Int, end: Int, left: Int, expect: Int, row: Int64s)
 
 
 @kernel
-def read_object(data: Bytes, at: Int, end: Int, left: Int, base: Int, expect: Int, row: Int64s):
+def read_object(data: Bytes, position: Int, end: Int, left: Int, base: Int, expect: Int, row: Int64s):
     """Return what is at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
 
     data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
     index is compared with `end` before it is used; whatever sizes the file tells are compared with what is left of it.
     MORE: the window has to continue; with `left` 0 it never is.
     """
-    code, bad = _object(data, at, end, left, expect, row)
+    code, bad = _object(data, position, end, left, expect, row)
     if left > 0:
         if code == AMBIGUOUS or (code == CUT and bad <= end):
             code = MORE

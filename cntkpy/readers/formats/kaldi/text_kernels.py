@@ -89,7 +89,7 @@ def _skip(data: Bytes, p: Int, end: Int):
 
 
 @part
-def _line(data: Bytes, begin: Int, end: Int, out: Int32s, at: Int):
+def _line(data: Bytes, begin: Int, end: Int, out: Int32s, position: Int):
     """Classes of a text line: `3 4 4` or `[ 3 1 ] [ 4 1 ]`. Code, the offending byte, classes found."""
     p, count = _skip(data, begin, end), 0
     posteriors = p < end and data[p] == _OPEN
@@ -110,7 +110,7 @@ def _line(data: Bytes, begin: Int, end: Int, out: Int32s, at: Int):
             if not item or p >= end or data[p] != _CLOSE:
                 return NOT_ONE_LABEL, at_class, count
             p += 1
-        out[at + count] = value
+        out[position + count] = value
         count += 1
         p = _skip(data, p, end)
     return DONE, p, count
@@ -133,11 +133,11 @@ def take_labels(
     entries: Int64s,
     which: Int64s,
     out: Int32s,
-    at: Int,
+    position: Int,
     lengths: Int64s,
     state: Int64s,
 ):
-    """The classes of the frames of these entries into out from `at` on; lengths[i]: frames of which[i].
+    """The classes of the frames of these entries into out from `position` on; lengths[i]: frames of which[i].
 
     Each frame has to have one label of weight 1. entries: int64[U, 8], as `read_object` filled them in; places: where
     bytes DATA..END - 1 of each begin in `data`, which has all of them: an entry of integers has 5 bytes for each frame,
@@ -150,8 +150,8 @@ def take_labels(
         end = row[END] - previous
         if row[KIND] == INTEGERS:
             for t in range(count):
-                out[at + t] = int_at(data, p + 5 * t + 1)
-                if out[at + t] < 0:
+                out[position + t] = int_at(data, p + 5 * t + 1)
+                if out[position + t] < 0:
                     state[0], state[1], state[2] = i, t, previous + p + 5 * t
                     return NOT_INTEGER
         elif row[KIND] == POSTERIORS:
@@ -162,17 +162,17 @@ def take_labels(
                 if not item:
                     state[0], state[1], state[2] = i, t, previous + p
                     return NOT_ONE_LABEL
-                out[at + t] = int_at(data, p + 6)
-                if out[at + t] < 0:
+                out[position + t] = int_at(data, p + 6)
+                if out[position + t] < 0:
                     state[0], state[1], state[2] = i, t, previous + p + 5
                     return NOT_INTEGER
                 p += 15
         else:
-            code, bad, count = _line(data, p, end, out, at)
+            code, bad, count = _line(data, p, end, out, position)
             if code != DONE:
                 state[0], state[1], state[2] = i, count, previous + bad
                 return code
         lengths[i] = count
-        at += count
-    state[0] = at
+        position += count
+    state[0] = position
     return DONE

@@ -38,7 +38,7 @@ class Transform:
 
     def __init__(self, path: str, steps: Sequence[Step]):
         self.path, self.steps = path, list(steps)
-        self.before = sum(max(0, -min(step.offsets)) for step in self.steps)
+        self.frames_before = sum(max(0, -min(step.offsets)) for step in self.steps)
         self.after = sum(max(0, max(step.offsets)) for step in self.steps)
 
     @property
@@ -83,30 +83,30 @@ class _Content:
                 f"The feature transform {path} cannot be opened: {error.strerror or error}", path=path
             ) from None
         self.binary = self.data.startswith(b"\0B")
-        self.at = 2 if self.binary else 0
+        self.position = 2 if self.binary else 0
 
     def error(self, message: str, hint: str | None = None) -> DataError:
-        return DataError(f"{self.path}, byte {self.at}: {message}.", path=self.path, hint=hint)
+        return DataError(f"{self.path}, byte {self.position}: {message}.", path=self.path, hint=hint)
 
     def _skip(self) -> None:
-        while self.at < len(self.data) and self.data[self.at] in b" \t\r\n":
-            self.at += 1
+        while self.position < len(self.data) and self.data[self.position] in b" \t\r\n":
+            self.position += 1
 
     def take(self, count: int) -> bytes:
         """So many bytes."""
-        if count > len(self.data) - self.at:
+        if count > len(self.data) - self.position:
             raise self.error("the file ends inside a component", "was it cut short?")
-        self.at += count
-        return self.data[self.at - count : self.at]
+        self.position += count
+        return self.data[self.position - count : self.position]
 
     def peek(self) -> str:
         """The next token, or nothing if what comes next is none; it stays where it is."""
-        position = self.at
+        position = self.position
         self._skip()
-        begin = end = self.at
+        begin = end = self.position
         while end < len(self.data) and end - begin < _LONGEST_TOKEN and self.data[end] > 32:
             end += 1
-        self.at = position
+        self.position = position
         return self.data[begin:end].decode("latin-1") if self.data[begin : begin + 1] == b"<" else ""
 
     def token(self) -> str:
@@ -115,18 +115,18 @@ class _Content:
         if not name:
             raise self.error("a token such as <Splice> is expected", "is this an nnet1 file?")
         self._skip()
-        self.at += len(name)
-        if self.binary and self.at < len(self.data):
-            self.at += 1  # the blank after it
+        self.position += len(name)
+        if self.binary and self.position < len(self.data):
+            self.position += 1  # the blank after it
         return name
 
     def word(self) -> str:
         """In text: what is before the next blank."""
         self._skip()
-        begin = self.at
-        while self.at < len(self.data) and self.data[self.at] > 32:
-            self.at += 1
-        return self.data[begin : self.at].decode("latin-1")
+        begin = self.position
+        while self.position < len(self.data) and self.data[self.position] > 32:
+            self.position += 1
+        return self.data[begin : self.position].decode("latin-1")
 
     def number(self, kind: type, least: float = -(2**31)) -> float:
         """A basic int32 or float."""
@@ -134,7 +134,7 @@ class _Content:
             size = self.take(1)[0]
             forms = {(int, 4): "<i", (float, 4): "<f", (float, 8): "<d"}
             if (kind, size) not in forms:
-                self.at -= 1
+                self.position -= 1
                 raise self.error(f"a number of 4 bytes is expected, not of {size}")
             value = struct.unpack(forms[kind, size], self.take(size))[0]
         else:
@@ -151,11 +151,11 @@ class _Content:
         """In text: rows of numbers between brackets."""
         if self.word() != "[":
             raise self.error("numbers in brackets are expected")
-        end = self.data.find(b"]", self.at)
+        end = self.data.find(b"]", self.position)
         if end < 0:
             raise self.error("the brackets are not closed", "was the file cut short?")
-        body = self.data[self.at : end].decode("latin-1")
-        self.at = end + 1
+        body = self.data[self.position : end].decode("latin-1")
+        self.position = end + 1
         try:
             return [[float(v) for v in row.split()] for row in body.replace(";", "\n").split("\n") if row.strip()]
         except ValueError as error:
@@ -172,7 +172,7 @@ class _Content:
         if size != 4:
             raise self.error(f"integers of 4 bytes are expected, not of {size}")
         (count,) = struct.unpack("<i", self.take(4))
-        if not 0 <= count <= (len(self.data) - self.at) // 4:
+        if not 0 <= count <= (len(self.data) - self.position) // 4:
             raise self.error(f"{count} integers do not fit in the file", "is it damaged?")
         return list(struct.unpack(f"<{count}i", self.take(4 * count)))
 
@@ -226,7 +226,7 @@ def read_transform(path: str) -> Transform:
                 f"{step.name} has {step.inputs} inputs, but {steps[-1].name} before it has {steps[-1].outputs} outputs"
             )
         steps.append(step)
-    if not token and content.data[content.at :].strip():
+    if not token and content.data[content.position :].strip():
         raise content.error("a component such as <Splice> is expected", "is this an nnet1 file?")
     if not steps:
         raise content.error("the feature transform has no components", "write featureTransform=NO_FEATURE_TRANSFORM")

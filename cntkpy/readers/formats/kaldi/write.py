@@ -63,7 +63,7 @@ class ArchiveWriter:
 
     def __init__(self, archive: IO[bytes], script: IO[bytes] | None, inside: str, as_text: bool = False):
         self._archive, self._script, self._inside, self.as_text = archive, script, inside, as_text
-        self._at = 0
+        self._offset = 0
         self._keys: set[str] = set()
 
     def write_matrix(self, key: str, rows: np.ndarray) -> None:
@@ -81,10 +81,10 @@ class ArchiveWriter:
         head = key.encode("utf-8", "surrogateescape") + b" "
         self._archive.write(head)
         self._archive.write(value)
-        self._at += len(head)
+        self._offset += len(head)
         if self._script is not None:
-            self._script.write(head + f"{self._inside}:{self._at}\n".encode("utf-8", "surrogateescape"))
-        self._at += len(value)
+            self._script.write(head + f"{self._inside}:{self._offset}\n".encode("utf-8", "surrogateescape"))
+        self._offset += len(value)
 
 
 @contextmanager

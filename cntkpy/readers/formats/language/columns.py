@@ -65,16 +65,18 @@ class LUSequenceFormat(SentenceFormat):
         """The next sentences, of equal length if asked for."""
         return shuffles(len(lengths)).group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
 
-    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
+    def plan(self, block: Block, groups: Groups, position: Position, most: int, cells: int) -> np.ndarray:
         """Whole groups."""
         plan = layers(10 * most).plan_pieces
-        table = plan(block.bounds, groups.members, groups.starts, at.group, at.step, 0, 2**62, 0, most, cells)
-        long = np.flatnonzero(table[:-1, k.STEPS] > at.minibatch_size)
+        table = plan(
+            block.bounds, groups.members, groups.starts, position.group, position.step, 0, 2**62, 0, most, cells
+        )
+        long = np.flatnonzero(table[:-1, k.STEPS] > position.minibatch_size)
         if len(long) and long[0] == 0:
-            members = groups.members[groups.starts[at.group] : groups.starts[at.group + 1]]
+            members = groups.members[groups.starts[position.group] : groups.starts[position.group + 1]]
             steps = block.lengths[members]
             line = self._columns.first_line(block, int(members[steps.argmax()]))
-            raise _too_long(self.corpus.path, line, int(steps.max()), at.minibatch_size)
+            raise _too_long(self.corpus.path, line, int(steps.max()), position.minibatch_size)
         return table[: long[0] + 1] if len(long) else table
 
     def counts(self, table: np.ndarray) -> np.ndarray:

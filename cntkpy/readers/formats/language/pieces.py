@@ -72,8 +72,8 @@ class Pieces:
         return (rows[a:b].reshape(t, s, dim) for (t, s), (a, b) in zip(shapes, pairwise(self.rows), strict=False))
 
     def split_sparse(
-        self, columns: np.ndarray, row_bounds: np.ndarray, before: np.ndarray, stream: StreamInformation
+        self, columns: np.ndarray, row_bounds: np.ndarray, preceding: np.ndarray, stream: StreamInformation
     ) -> Iterator[Any]:
         """CSR matrices of ones; columns, row bounds and entries before each minibatch: see `lay_kernels.lay_words`."""
         places = self.table[:, k.ROW] + np.arange(len(self.table))
-        return split_csr(np.ones(len(columns), stream.dtype), columns, row_bounds, before, places, stream.dim)
+        return split_csr(np.ones(len(columns), stream.dtype), columns, row_bounds, preceding, places, stream.dim)

@@ -157,16 +157,16 @@ class SequenceFormat(SentenceFormat):
         out[by_length] = first[np.cumsum(leads) - 1]
         return out
 
-    def plan(self, block: Block, groups: Groups, at: Position, most: int, cells: int) -> np.ndarray:
+    def plan(self, block: Block, groups: Groups, position: Position, most: int, cells: int) -> np.ndarray:
         """The next steps of these sentences, all of them if they need not be cut."""
         return layers(10 * most).plan_pieces(
             block.bounds,
             groups.members,
             groups.starts,
-            at.group,
-            at.step,
+            position.group,
+            position.step,
             self.unlabelled,
-            at.minibatch_size if self._slots else 2**62,
+            position.minibatch_size if self._slots else 2**62,
             self._slots if self.truncates else 0,
             most,
             cells,

@@ -97,16 +97,16 @@ def scan_columns(
     last_word, last_label = end_in.tobytes(), end_out.tobytes()
     whole = text[:size].tobytes()
     line = int(state[LINE])
-    before = int(state[TOKENS])
-    tokens, word = before, int(state[WORDS])
+    count = int(state[TOKENS])
+    tokens, word = count, int(state[WORDS])
 
     def close(position: int) -> None:
         """A sentence has ended, unless none has begun."""
-        nonlocal before
-        if tokens > before:
+        nonlocal count
+        if tokens > count:
             state[SENTENCES] += 1
             bounds[state[SENTENCES]] = tokens
-            state[TOKENS], state[WORDS], before = tokens, word, tokens
+            state[TOKENS], state[WORDS], count = tokens, word, tokens
         state[POSITION], state[LINE] = position, line
 
     for begin, content in _lines(whole, int(state[POSITION])):
@@ -128,8 +128,8 @@ def scan_columns(
             word, tokens = word + len(different), tokens + 1
             word_bounds[tokens] = word
         ends = numbers and ((last_label and fields[-1] == last_label) or (last_word and fields[0] == last_word))
-        if ends or not fields or tokens == before:
+        if ends or not fields or tokens == count:
             close(begin + len(content) + 1)
-    if final and state[SENTENCES] < limit and tokens > before:
+    if final and state[SENTENCES] < limit and tokens > count:
         close(size)
     return DONE

@@ -84,29 +84,29 @@ def show(word: bytes) -> str:
     return word.decode("utf-8", "replace")
 
 
-def read_lines(p: Declared, name: str, what: str) -> tuple[str, list[bytes]]:
+def read_lines(p: Declared, name: str, kind: str) -> tuple[str, list[bytes]]:
     """Path and trimmed lines of the file that a parameter names; a file that cannot be read is a located error."""
     value = p.given(name)
     path = str(value or "")
     try:
         content = read_data(path, LIST_LIMIT)
     except OSError as error:
-        raise p.error(name, f"the {what} {path} cannot be read: {error.strerror or error}", kind="CannotRead") from None
+        raise p.error(name, f"the {kind} {path} cannot be read: {error.strerror or error}", kind="CannotRead") from None
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not lines[-1].strip(BLANKS):
         lines.pop()
     if not lines:
-        raise DataError(f"The {what} {path} is empty.", path=path, hint="it holds one word a line")
+        raise DataError(f"The {kind} {path} is empty.", path=path, hint="it holds one word a line")
     return path, [line.strip(BLANKS) for line in lines]
 
 
-def numbered(path: str, lines: list[bytes], what: str) -> Iterator[tuple[int, bytes]]:
+def numbered(path: str, lines: list[bytes], kind: str) -> Iterator[tuple[int, bytes]]:
     """Line numbers and words; a word that occurs twice is an error."""
     places: dict[bytes, int] = {}
     for line, word in enumerate(lines, 1):
         if word in places:
             raise DataError(
-                f"The word '{show(word)}' occurs twice in the {what} {path} (line {places[word]} and line {line}).",
+                f"The word '{show(word)}' occurs twice in the {kind} {path} (line {places[word]} and line {line}).",
                 path=path,
                 line=line,
                 hint="the number of a word is that of its line",
@@ -226,12 +226,12 @@ def _checked_classes(path: str, lines: list[bytes]) -> WordClasses:
     return WordClasses(result, counts, classes)
 
 
-def _check_order(path: str, classes: np.ndarray, what: str) -> None:
+def _check_order(path: str, classes: np.ndarray, kind: str) -> None:
     down = np.flatnonzero(np.diff(classes) < 0)
     if len(down):
         number = int(down[0]) + 1
         raise DataError(
-            f"The classes in the {what} {path} go down: word {number} has class {classes[number]}, the one before it "
+            f"The classes in the {kind} {path} go down: word {number} has class {classes[number]}, the one before it "
             f"{classes[number - 1]}.",
             path=path,
             line=number + 1,

@@ -42,9 +42,9 @@ class Place(NamedTuple):
     named: Callable[[int, int, str], str]
     size: int = 0
 
-    def error(self, row: int, what: str, hint: str | None = None) -> DataError:
+    def error(self, row: int, problem: str, hint: str | None = None) -> DataError:
         """An error in a row of the array."""
-        return DataError(f"{self.text(row)}: {what}.", path=self.path, hint=hint)
+        return DataError(f"{self.text(row)}: {problem}.", path=self.path, hint=hint)
 
     def text(self, row: int = 0) -> str:
         """Return where a row of the array is."""
@@ -229,9 +229,9 @@ class _Rows:
     def __init__(self, place: Place, lengths: np.ndarray) -> None:
         self._place, self._ends = place, lengths.cumsum()
 
-    def error(self, sample: int, what: str, hint: str | None = None) -> DataError:
+    def error(self, sample: int, problem: str, hint: str | None = None) -> DataError:
         """An error in a sample."""
-        return self._place.error(int(np.searchsorted(self._ends, sample, side="right")), what, hint)
+        return self._place.error(int(np.searchsorted(self._ends, sample, side="right")), problem, hint)
 
 
 def _no_nulls(array: Any, place: Place | _Rows) -> None:

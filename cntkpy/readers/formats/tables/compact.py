@@ -16,11 +16,11 @@ class CompactReader:
     """Values one after the other.
 
     Attributes:
-        at: the first byte that is not read yet.
+        position: the first byte that is not read yet.
     """
 
     def __init__(self, data: bytes) -> None:
-        self._data, self.at = data, 0
+        self._data, self.position = data, 0
 
     def fields(self, depth: int = 0) -> dict[int, Any]:
         """A struct: values by the numbers of fields.
@@ -58,14 +58,14 @@ class CompactReader:
         raise ValueError
 
     def _byte(self) -> int:
-        self.at += 1
-        return self._data[self.at - 1]
+        self.position += 1
+        return self._data[self.position - 1]
 
     def _bytes(self, count: int) -> bytes:
-        if count > len(self._data) - self.at:
+        if count > len(self._data) - self.position:
             raise ValueError
-        self.at += count
-        return self._data[self.at - count : self.at]
+        self.position += count
+        return self._data[self.position - count : self.position]
 
     def _varint(self) -> int:
         number = shift = 0

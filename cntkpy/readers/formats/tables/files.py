@@ -51,7 +51,7 @@ PLAUSIBLE = 8
 
 
 @contextmanager
-def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
+def guarded(action: str, path: str, hint: str = DAMAGED) -> Generator[None]:
     """Turn exceptions of pyarrow into a `DataError` of a file: `what`, and the reason."""
     errors = broken()
     try:
@@ -62,7 +62,7 @@ def guarded(what: str, path: str, hint: str = DAMAGED) -> Generator[None]:
         if isinstance(error, NotImplementedError) or _UNKNOWN in str(error):
             version = arrow().__version__
             hint = f"pyarrow {version} lacks this, the file may be whole: write the column as {PLAIN}"
-        raise DataError(f"{what}: {_reason(error)}.", path=path, hint=hint) from None
+        raise DataError(f"{action}: {_reason(error)}.", path=path, hint=hint) from None
 
 
 def too_large(path: str, part: str, nbytes: int, size: int, hint: str = FEWER_ROWS) -> DataError:
@@ -102,12 +102,12 @@ class TableFile:
             self.groups = self._groups(file)
             if (limits := current()) is not None:
                 self.groups = self._groups_with(limits)
-            self._own: list[str] = list(self.schema.names)
-        if not self._own:
+            self._columns: list[str] = list(self.schema.names)
+        if not self._columns:
             raise DataError(f"{self.path} has no columns.", path=self.path)
-        self.folders = {name: value for name, value in (partition or {}).items() if name not in self._own}
+        self.folders = {name: value for name, value in (partition or {}).items() if name not in self._columns}
         """Columns that are folders of the file, and their values."""
-        self.names: list[str] = [*self._own, *self.folders]
+        self.names: list[str] = [*self._columns, *self.folders]
 
     def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group. column: one of those that are going to be read, if that is known."""
@@ -137,7 +137,7 @@ class TableFile:
         """
         own_names = [name for name in columns if name not in self.folders]
         with self.opened(group) as file:
-            table = self._read(file, group, own_names or self._own[:1], threads)
+            table = self._read(file, group, own_names or self._columns[:1], threads)
             pieces: dict[str, list[Any]] = {}
             for name in own_names:
                 chunks = table.column(top_of(self.schema, name)).chunks
@@ -166,7 +166,9 @@ class TableFile:
         if count != 1:
             reason = f"has {count} columns" if count else "has no column"
             fields = (
-                nested_name for column in dict.fromkeys(self._own) for nested_name in nested_names(self.schema, column)
+                nested_name
+                for column in dict.fromkeys(self._columns)
+                for nested_name in nested_names(self.schema, column)
             )
             hint = suggestion(name, [*self.names, *fields]) or f"its columns are {shorten(', '.join(self.names), 200)}"
             raise DataError(f"{self.path} {reason} '{name}'.", path=self.path, hint=hint)
@@ -258,7 +260,7 @@ class ParquetTable(TableFile):
             if not 0 <= rows <= MOST_ROWS:
                 raise self._bad_rows(number, f"it has {rows} rows, the limit is {MOST_ROWS}")
         if sum(num_rows) > PLAUSIBLE * self.size:
-            counted = self._own[0] if column is None or column in self.folders else column
+            counted = self._columns[0] if column is None or column in self.folders else column
             for number, rows in enumerate(num_rows):
                 if (count := self._count(number, counted)) != rows:
                     raise self._bad_rows(number, f"it has {count} rows, but its header says {rows}")
@@ -340,7 +342,7 @@ class ParquetTable(TableFile):
 
     def _lists(self, group: int, columns: Sequence[str]) -> dict[str, Any]:
         """Return those columns of a row group that `lists` reads, as Arrow arrays."""
-        once = [name for name in columns if self._own.count(name) == 1]
+        once = [name for name in columns if self._columns.count(name) == 1]
         possible = [name for name in once if are_numbers(self.schema.field(name).type)]
         known = self.metadata.row_group(group)
         if (
@@ -410,7 +412,7 @@ class ArrowTable(TableFile):
 
     def _smallest(self) -> str:
         """Return the column whose values take least room."""
-        return min(self._own, key=lambda name: _bits(self.schema.field(name).type))
+        return min(self._columns, key=lambda name: _bits(self.schema.field(name).type))
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
         number = self._batches[group]

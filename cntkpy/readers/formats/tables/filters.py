@@ -47,10 +47,11 @@ class Filter:
         for comparison in comparisons(self.condition):
             kind = _plain(table.field(comparison.column).type)
             for value in comparison.values:
-                if (wrong := _mismatch(kind, value)) is not None:
+                if (hint := _mismatch(kind, value)) is not None:
                     column = f"{table.path}: column '{comparison.column}'"
-                    message = f"{column} cannot be compared with {_shown(value)}: {wrong[0]}."
-                    raise DataError(message, path=table.path, hint=wrong[1])
+                    stored = _plain(table.stored_field(comparison.column).type)
+                    message = f"{column} cannot be compared with {_shown(value)}: it is {stored}."
+                    raise DataError(message, path=table.path, hint=hint)
 
     def expression(self, table: TableFile) -> Any:
         """The `pyarrow.compute.Expression` for the columns of a table."""
@@ -219,12 +220,13 @@ def _expression(condition: Condition, kinds: Mapping[str, Any]) -> Any:
     return ~expression if condition.word == "not" else expression
 
 
-def _compared(one: Comparison, kind: Any) -> Any:
-    column = compute().field((one.column,))
-    if one.sign == "null":
+def _compared(comparison: Comparison, kind: Any) -> Any:
+    column = compute().field((comparison.column,))
+    if comparison.sign == "null":
         return column.is_null()
     expression, *expressions = (
-        _simple(column, "==" if one.sign == "in" else one.sign, value, kind) for value in one.values
+        _simple(column, "==" if comparison.sign == "in" else comparison.sign, value, kind)
+        for value in comparison.values
     )
     for operand in expressions:
         expression = expression | operand
@@ -288,26 +290,26 @@ def _moment(value: Value, kind: Any) -> Any:
     return pa.scalar(count, kind)
 
 
-def _mismatch(kind: Any, value: Value) -> tuple[str, str] | None:
-    """Why a column cannot be compared with a value, and what to write instead; None if it can."""
+def _mismatch(kind: Any, value: Value) -> str | None:
+    """Return what to write instead of a value with which a column cannot be compared; None if it can."""
     pa = arrow()
     if is_text(kind):
-        return None if isinstance(value, str) else (f"it is {kind}", f"write '{value}' in quotes")
+        return None if isinstance(value, str) else f"write '{value}' in quotes"
     if pa.types.is_boolean(kind):
-        return None if isinstance(value, bool) else (f"it is {kind}", "write true or false")
+        return None if isinstance(value, bool) else "write true or false"
     if is_number(kind):
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return None if number else (f"it is {kind}", "write a number, without quotes")
+        return None if number else "write a number, without quotes"
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         try:
             _moment(value, kind)
         except (pa.ArrowException, TypeError):
-            return f"it is {kind}", f"write for instance {_example(kind)}, in quotes"
+            return f"write for instance {_example(kind)}, in quotes"
         return None
     hint = "filters compare numbers, texts, booleans, dates and times"
     if pa.types.is_struct(kind):
         hint += "; a field of it is a column, too: COLUMN.FIELD"
-    return f"it is {kind}", hint
+    return hint
 
 
 def _example(kind: Any) -> str:

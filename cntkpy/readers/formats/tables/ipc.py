@@ -131,9 +131,9 @@ def _decoded(file: BinaryIO, begin: int, end: int, batch: _Table) -> int:
 class _Table:
     """A table of FlatBuffers: fields by their numbers. All places are checked."""
 
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data, self._at = data, at
-        self._fields = at - self._read("<i", at)
+    def __init__(self, data: bytes, position: int) -> None:
+        self._data, self._position = data, position
+        self._fields = position - self._read("<i", position)
         self._size = self._read("<H", self._fields)
 
     @classmethod
@@ -166,12 +166,12 @@ class _Table:
     def _place(self, field: int) -> int:
         entry = 4 + 2 * field
         offset = self._read("<H", self._fields + entry) if entry < self._size else 0
-        return self._at + offset if offset else 0
+        return self._position + offset if offset else 0
 
-    def _read(self, code: str, at: int) -> int:
-        if not 0 <= at <= len(self._data) - struct.calcsize(code):
+    def _read(self, code: str, position: int) -> int:
+        if not 0 <= position <= len(self._data) - struct.calcsize(code):
             raise Damaged("a header points outside of itself")
-        return struct.unpack_from(code, self._data, at)[0]
+        return struct.unpack_from(code, self._data, position)[0]
 
 
 def batch_of_stream(file: BinaryIO, parts: list[Message], included: list[int], threads: bool) -> Any:

@@ -31,19 +31,19 @@ def _header(data: Bytes, position: Int):
 
 
 @part
-def _whole(data: Bytes, at: Int, width: Int):
+def _whole(data: Bytes, position: Int, width: Int):
     """The value of a run of one value: as many bytes as `width` bits need.
 
     In range: the caller has checked that data have the bytes from at on.
     """
     result = np.int64(0)
     for i in range((width + 7) // 8):
-        result |= np.int64(data[at + i]) << (8 * i)
+        result |= np.int64(data[position + i]) << (8 * i)
     return result
 
 
 @kernel
-def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: Int, other: Int):
+def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: Int, alternative: Int):
     """Return whether `count` values of `width` bits are a pattern: `start` where i is a multiple of `every`, else
     `other`.
 
@@ -65,7 +65,7 @@ def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: 
                 while have < width:
                     bits |= np.int64(data[byte]) << have
                     byte, have = byte + 1, have + 8
-                if bits & mask != (start if within == 0 else other):
+                if bits & mask != (start if within == 0 else alternative):
                     return False
                 bits, have = bits >> width, have - width
                 within = within + 1 if within + 1 < every else 0
@@ -76,7 +76,7 @@ def pattern(data: Bytes, width: Int, count: Int, first: Int, every: Int, start: 
                 return False
             value = _whole(data, position, width)
             starts = (i + values - 1) // every - (i - 1) // every
-            if (starts and value != start) or (starts < values and value != other):
+            if (starts and value != start) or (starts < values and value != alternative):
                 return False
             position += (width + 7) // 8
         i += values

@@ -133,23 +133,23 @@ class _Pages:
     """The pages of a column chunk, one after the other."""
 
     def __init__(self, file: BinaryIO, chunk: ColumnChunk) -> None:
-        self._file, self._at, self._end = file, chunk.begin, chunk.begin + chunk.nbytes
+        self._file, self._position, self._end = file, chunk.begin, chunk.begin + chunk.nbytes
         self._codec = arrow().Codec("snappy") if chunk.codec == _SNAPPY else None
         self._packed = np.empty(0, np.uint8)
 
     def next(self) -> _Page:
         """The next page, decompressed. Its bytes stay what they are until the page after it is asked for."""
-        header, self._at = page_header(self._file, self._at, self._end)
+        header, self._position = page_header(self._file, self._position, self._end)
         kind, size, packed = header[1], header[2], header[3]
         about = header[7] if kind == DICTIONARY_PAGE else header[5]
         if kind == DATA_PAGE:
             _expect(about[3] == about[4] == _RLE)
-        _expect(0 <= packed <= self._end - self._at and 0 <= size <= _MOST_PAGE_BYTES)
+        _expect(0 <= packed <= self._end - self._position and 0 <= size <= _MOST_PAGE_BYTES)
         if len(self._packed) < packed:
             self._packed = np.empty(packed, np.uint8)
         data = self._packed[:packed]
-        self._file.seek(self._at)
-        self._at += packed
+        self._file.seek(self._position)
+        self._position += packed
         _expect(self._file.readinto(data) == packed)  # type: ignore[attr-defined]
         return _Page(kind, int(about[1]), about[2], self._unpacked(data, size))
 

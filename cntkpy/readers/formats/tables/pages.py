@@ -59,7 +59,7 @@ def page_header(file: BinaryIO, begin: int, end: int) -> tuple[dict[int, Any], i
         file.seek(begin)
         reader = CompactReader(file.read(min(most, end - begin)))
         try:
-            return reader.fields(), begin + reader.at
+            return reader.fields(), begin + reader.position
         except (ValueError, LookupError):
             if most == _MOST_HEADER_BYTES:
                 raise

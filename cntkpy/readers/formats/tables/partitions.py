@@ -85,8 +85,8 @@ def _fitting(pattern: str) -> list[str]:
     return sorted(path for path in glob.iglob(pattern, recursive=True) if _counts(path, pattern))  # noqa: PTH207 spelling
 
 
-def _counts(path: str, given: str) -> bool:
-    parts = set(Path(path).parts) - set(Path(given).parts)
+def _counts(path: str, value: str) -> bool:
+    parts = set(Path(path).parts) - set(Path(value).parts)
     return _is_file(path) and not any(part.startswith(("_", ".")) for part in parts)
 
 

@@ -127,7 +127,7 @@ class TarPictures:
 
     def place(self, record: int) -> str:
         """The archive and the byte in it."""
-        return f"{self._shards.path(record)}, byte {self._shards.at[record, self._column]}"
+        return f"{self._shards.path(record)}, byte {self._shards.offset[record, self._column]}"
 
     def source(self, record: int) -> tuple[str, int | None]:
         """The archive; a member has no line."""

@@ -34,7 +34,7 @@ class Member(NamedTuple):
     """A file in an archive: its data are the bytes at .. at + size - 1."""
 
     name: str
-    at: int
+    offset: int
     size: int
 
 
@@ -86,19 +86,19 @@ def members(data: DataBytes) -> Iterator[Member]:
 _PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
-def name_before(data: DataBytes, at: int) -> str:
+def name_before(data: DataBytes, offset: int) -> str:
     """The name in the header just before some data; of a long one its beginning."""
-    return _shown(_parsed(data, data.bytes(at - BLOCK, BLOCK), at - BLOCK).name.removeprefix("./"))
+    return _shown(_parsed(data, data.bytes(offset - BLOCK, BLOCK), offset - BLOCK).name.removeprefix("./"))
 
 
-def _parsed(data: DataBytes, block: bytes, at: int) -> tarfile.TarInfo:
+def _parsed(data: DataBytes, block: bytes, offset: int) -> tarfile.TarInfo:
     try:
         header = tarfile.TarInfo.frombuf(block, "utf-8", "backslashreplace")  # pyright: ignore[reportArgumentType]
     except tarfile.HeaderError as error:
-        hint = "is it a tar archive?" if not at else "make the archive again"
-        raise _broken(data, at, f"it has no sound header there ({error})", hint) from None
+        hint = "is it a tar archive?" if not offset else "make the archive again"
+        raise _broken(data, offset, f"it has no sound header there ({error})", hint) from None
     if not 0 <= header.size < LARGEST:
-        raise _broken(data, at, f"a member of {header.size} bytes cannot be", "make the archive again")
+        raise _broken(data, offset, f"a member of {header.size} bytes cannot be", "make the archive again")
     return header
 
 
@@ -112,9 +112,9 @@ def _check_size(data: DataBytes, name: str, position: int, size: int) -> None:
         raise _broken(data, position, message, "it was cut short: copy or make it again")
 
 
-def _after(at: int, size: int) -> int:
+def _after(offset: int, size: int) -> int:
     """Return where the header after some data begins."""
-    return at + -(-size // BLOCK) * BLOCK
+    return offset + -(-size // BLOCK) * BLOCK
 
 
 def _read_following(data: DataBytes, header: tarfile.TarInfo, position: int, known: _Following) -> _Following:

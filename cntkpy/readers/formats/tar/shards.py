@@ -33,7 +33,7 @@ class Shards:
     keys: list[str]
     first: np.ndarray
     archive: np.ndarray
-    at: np.ndarray
+    offset: np.ndarray
     size: np.ndarray
     chunk_bytes: np.ndarray
 
@@ -59,7 +59,7 @@ class Shards:
         if isinstance(data, PackedBytes) and size > most_in_member(data.packed_size):
             reason = f"it has {size:,} bytes in an archive of {data.packed_size:,}: this is not believed to be data"
             raise self.error(sample, stream, reason, "unpack the archive (gunzip), if it is")
-        result = data.bytes(int(self.at[sample, stream]), size)
+        result = data.bytes(int(self.offset[sample, stream]), size)
         if len(result) < size:
             raise data.cut_short()
         return result
@@ -73,12 +73,12 @@ class Shards:
 
     def name(self, sample: int, stream: int) -> str:
         """The name of a member."""
-        return name_before(self._archive(sample), int(self.at[sample, stream]))
+        return name_before(self._archive(sample), int(self.offset[sample, stream]))
 
-    def error(self, sample: int, stream: int, what: str, hint: str | None = None) -> DataError:
+    def error(self, sample: int, stream: int, problem: str, hint: str | None = None) -> DataError:
         """An error in the data of a member."""
-        where = f"{self.path(sample)}, member '{self.name(sample, stream)}' (byte {self.at[sample, stream]})"
-        return DataError(f"{where}: {what}.", path=self.path(sample), hint=hint)
+        where = f"{self.path(sample)}, member '{self.name(sample, stream)}' (byte {self.offset[sample, stream]})"
+        return DataError(f"{where}: {problem}.", path=self.path(sample), hint=hint)
 
     def close(self) -> None:
         """Close the archives."""
@@ -115,7 +115,7 @@ def open_shards(
         samples.finish(data[-1])
     counts = [len(shard.keys) for shard in result]
     width = len(endings)
-    offsets = np.concatenate([np.array(shard.at, np.int64).reshape(-1, width) for shard in result])
+    offsets = np.concatenate([np.array(shard.offset, np.int64).reshape(-1, width) for shard in result])
     size = np.concatenate([np.array(shard.size, np.int64).reshape(-1, width) for shard in result])
     archive = np.repeat(np.arange(len(paths), dtype=np.int32), counts)
     sums = size.sum(axis=1)
@@ -131,9 +131,9 @@ class _Samples:
     column: dict[str, int]
     endings: Sequence[Sequence[str]]
     keys: list[str] = field(default_factory=list[str])
-    at: list[list[int]] = field(default_factory=list[list[int]])
+    offset: list[list[int]] = field(default_factory=list[list[int]])
     size: list[list[int]] = field(default_factory=list[list[int]])
-    others: dict[str, None] = field(default_factory=dict[str, None])
+    unused_endings: dict[str, None] = field(default_factory=dict[str, None])
     key: str = ""
     now: dict[int, Member] = field(default_factory=dict[int, Member])
 
@@ -149,12 +149,12 @@ class _Samples:
             self.key = key
         number = self.column.get(ending.lower())
         if number is None:
-            if len(self.others) < _MOST_ENDINGS:
-                self.others[ending.lower()] = None
+            if len(self.unused_endings) < _MOST_ENDINGS:
+                self.unused_endings[ending.lower()] = None
             return
         if number in self.now:
             previous = self.now[number].name
-            raise _wrong(data, member.at, f"the sample '{key}' has two members for one stream: '{previous}'")
+            raise _wrong(data, member.offset, f"the sample '{key}' has two members for one stream: '{previous}'")
         self.now[number] = member
 
     def finish(self, data: DataBytes) -> None:
@@ -172,16 +172,16 @@ class _Samples:
         for number, several in enumerate(self.endings):
             if number not in self.now:
                 wanted = " or ".join(f".{value}" for value in several)
-                offsets = next(iter(self.now.values())).at
+                offsets = next(iter(self.now.values())).offset
                 raise _wrong(data, offsets, f"the sample '{self.key}' has no member {wanted}", self._hint())
         members = [self.now[number] for number in range(len(self.endings))]
         self.keys.append(self.key)
-        self.at.append([member.at for member in members])
+        self.offset.append([member.offset for member in members])
         self.size.append([member.size for member in members])
         self.now = {}
 
     def _hint(self) -> str:
-        there = ", ".join(f".{item}" for item in self.others)
+        there = ", ".join(f".{item}" for item in self.unused_endings)
         return (
             f"it has members {there}: write member = ENDING in the section of the stream"
             if there
@@ -201,6 +201,6 @@ def _chunks(sizes: np.ndarray, archive: np.ndarray, most: int) -> np.ndarray:
     return np.array([*first, len(sizes)], np.int64)
 
 
-def _wrong(data: DataBytes, at: int, what: str, hint: str | None = None) -> DataError:
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in what)
-    return DataError(f"{data.path}, byte {at}: {shown}.", path=data.path, hint=hint)
+def _wrong(data: DataBytes, offset: int, problem: str, hint: str | None = None) -> DataError:
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in problem)
+    return DataError(f"{data.path}, byte {offset}: {shown}.", path=data.path, hint=hint)

@@ -34,8 +34,8 @@ _BAD_HEADER = (
 class Malformed(Exception):
     """Error in the data of a member, with advice; the caller adds the place."""
 
-    def __init__(self, what: str, hint: str | None = None) -> None:
-        super().__init__(what)
+    def __init__(self, problem: str, hint: str | None = None) -> None:
+        super().__init__(problem)
         self.hint = hint
 
 
@@ -201,8 +201,8 @@ def _json(data: bytes, name: str | None) -> np.ndarray:
     return numbers
 
 
-def _has_text(found: Any) -> bool:
+def _has_text(value: Any) -> bool:
     """Return whether there are texts or nulls, which NumPy would convert."""
-    if isinstance(found, list):
-        return any(map(_has_text, cast("list[Any]", found)))
-    return not isinstance(found, int | float)
+    if isinstance(value, list):
+        return any(map(_has_text, cast("list[Any]", value)))
+    return not isinstance(value, int | float)

@@ -73,8 +73,8 @@ def _last_newline(buffer: np.ndarray, begin: int, end: int) -> int:
     step = 1 << 16
     while end > begin:
         low = max(begin, end - step)
-        found = buffer[low:end].tobytes().rfind(b"\n")
-        if found >= 0:
-            return low + found
+        place = buffer[low:end].tobytes().rfind(b"\n")
+        if place >= 0:
+            return low + place
         end = low
     return -1

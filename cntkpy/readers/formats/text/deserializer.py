@@ -62,7 +62,7 @@ class TextFormatDeserializer:
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = streams_of(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
-        self._own = threading.local()  # the text of each thread
+        self._local = threading.local()  # the text of each thread
         self._named = not corpus.numeric
         self._parsed = ParsedAhead(chunk_size, self._parse_ahead)
         self.index = build_index(
@@ -76,20 +76,20 @@ class TextFormatDeserializer:
             data=self._file,
             meanwhile=self._parsed.more if parse_ahead else None,
         )
-        self._own = threading.local()  # mostly other threads load
+        self._local = threading.local()  # mostly other threads load
         self.table = self.index.table
         first = self.table.first
         spans = self.index.ends[first[1:] - 1] - self.index.begins[first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
         self._lock = threading.Lock()
         self._counted: set[int] = set()
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._kept_quiet = False
         if trace_level > 0:
             self._warn_of_file()
 
     def _warn_of_file(self) -> None:
-        """What is odd about the file, though it can be read."""
+        """Return warnings about a file that can be read."""
         if not self.index.newline_at_end:
             log.warning(
                 "The last line of the input file (%s) does not end with a newline; it is read all the same.", self.path
@@ -115,20 +115,20 @@ class TextFormatDeserializer:
         names = names_in(text)
         if alias is None or alias in names:
             return None
-        what = f"'{alias}'" if alias == stream else f"'{alias}', the alias of the input '{stream}'"
+        message = f"'{alias}'" if alias == stream else f"'{alias}', the alias of the input '{stream}'"
         where = f" in its first {_LOOKED_AT >> 10} KB" if len(text) == _LOOKED_AT else ""
         near = nearest(alias, names)
         there = f"it has: {', '.join(names) or 'none'}"
         cure = f"did you mean '{near}'? write alias = {near}" if near else "write one of them as alias = ..."
         return (
-            f"The input file ({self.path}) has no values called {what}{where}.",
+            f"The input file ({self.path}) has no values called {message}{where}.",
             f"{there}; {cure} in the section of '{stream}'" if names else there,
             self.path,
         )
 
     @property
     def whole_chunks(self) -> bool:
-        """Whether a single sequence takes as long to load as its whole chunk: it is unpacked, or comes in a block."""
+        """True if a single sequence takes as long to load as its whole chunk: it is unpacked, or comes in a block."""
         return self._file.packed or not self._file.local
 
     def load_chunk(self, chunk: int) -> Chunk:
@@ -199,19 +199,19 @@ class TextFormatDeserializer:
         budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
         if fits_budget(2 * len(buffer)):
             self._read_runs(runs, buffer)
-            found = fallback.parse(text, self.formats, self.dtype, budget, named, cut)
-            if found is not None:
-                return self._loaded(found, buffer, begins, sequences)
-        given = (text, self.formats, self._names, self.dtype, budget, named, cut)
+            places = fallback.parse(text, self.formats, self.dtype, budget, named, cut)
+            if places is not None:
+                return self._loaded(places, buffer, begins, sequences)
+        arguments = (text, self.formats, self._names, self.dtype, budget, named, cut)
         readable = self._file.descriptor >= 0
-        parsed = parse(*given, runs=Runs(self._file.descriptor, *runs)) if readable else None
+        parsed = parse(*arguments, runs=Runs(self._file.descriptor, *runs)) if readable else None
         if parsed is None or parsed.code == UNREAD:  # not by kernels, or to tell what is wrong
             self._read_runs(runs, buffer)
-            parsed = parse(*given)
+            parsed = parse(*arguments)
         return self._loaded(parsed, buffer, begins, sequences)
 
     def _loaded(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
-        """What was read, after reporting what there is to report."""
+        """Return what was read; log its events."""
         if len(parsed.events):
             self._report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:
@@ -226,35 +226,39 @@ class TextFormatDeserializer:
             self._read(buffer[place : place + to - from_ + 1], int(from_))
 
     def _cut(self, ends: np.ndarray, sequences: np.ndarray | slice) -> int:
-        """Where the file ends among these sequences, if its last line has no newline; else -1."""
+        """Return the end of the file among these sequences, if its last line has no newline; else -1."""
         if self.index.newline_at_end:
             return -1
         last = self.table.num_sequences - 1
         if isinstance(sequences, slice):
             return int(ends[-1]) if sequences.stop == last + 1 else -1
-        found = np.flatnonzero(sequences == last)
-        return int(ends[found[0]]) if len(found) else -1
+        places = np.flatnonzero(sequences == last)
+        return int(ends[places[0]]) if len(places) else -1
 
     def _tell_loaded(self, chunk: Chunk, numbers: np.ndarray) -> None:
         """A line for every sequence that was read."""
         counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
         for i, key in enumerate(self.table.names(numbers)):
             samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
-            at = int(self.index.begins[numbers[i]])
+            offset = int(self.index.begins[numbers[i]])
             log.info(
-                "Read sequence id %s (samples of %s), at offset %d in the input file (%s).", key, samples, at, self.path
+                "Read sequence id %s (samples of %s), at offset %d in the input file (%s).",
+                key,
+                samples,
+                offset,
+                self.path,
             )
 
     def _buffer(self, size: int) -> np.ndarray:
         """Memory of this thread for text, used again and again: fresh pages cost as much as reading the file."""
-        have = getattr(self._own, "buffer", None)
+        have = getattr(self._local, "buffer", None)
         if have is None or len(have) < size:
-            have = self._own.buffer = np.empty(size + size // 8, np.uint8)
+            have = self._local.buffer = np.empty(size + size // 8, np.uint8)
         return have[:size]
 
-    def _read(self, into: np.ndarray, at: int) -> None:
-        """Fill `into` but for its last byte, which becomes LF, from byte `at` of the file."""
-        self._file.read(into[:-1], at)
+    def _read(self, into: np.ndarray, offset: int) -> None:
+        """Fill `into` but for its last byte, which becomes LF, from byte `offset` of the file."""
+        self._file.read(into[:-1], offset)
         into[-1] = 10
 
     def _known_errors(self, sequences: np.ndarray | slice) -> int:
@@ -274,30 +278,30 @@ class TextFormatDeserializer:
             places, text, line, cure = Places(self._file), "", 0, None
             for kind, position, number, stream in parsed.events.tolist():
                 sequence = int(sequences[number])
-                at = int(self.index.begins[sequence]) + position - int(begins[number])
+                offset = int(self.index.begins[sequence]) + position - int(begins[number])
                 counted = kind < UNKNOWN
                 if counted:
-                    fresh = (at << 4) + kind not in self._counted
-                    self._counted.add((at << 4) + kind)
+                    fresh = (offset << 4) + kind not in self._counted
+                    self._counted.add((offset << 4) + kind)
                     last = len(self._counted) > self.max_errors
                 else:
                     fresh, last = True, False
                 if not last and (self.trace_level < 1 or not fresh):
                     self._kept_quiet |= fresh
                     continue
-                what = describe(buffer, kind, position, stream, self.formats, int(begins[number]))
+                message = describe(buffer, kind, position, stream, self.formats, int(begins[number]))
                 if kind >= UNKNOWN:
-                    if what in self._told:
+                    if message in self._warned:
                         continue
-                    self._told.add(what)
-                line, column = places.find(at)
+                    self._warned.add(message)
+                line, column = places.find(offset)
                 key = self.table.names(np.array([sequence]))[0]
                 place = f"line {line}, column {column}, sequence id {key}"
-                text = f"{what} ({place}, byte offset {at})."
+                text = f"{message} ({place}, byte offset {offset})."
                 if last:
                     cure = other_format(buffer, kind, position, stream, self.formats)
                     break
-                log.warning("%s (%s), at offset %d in the input file (%s).", what, place, at, self.path)
+                log.warning("%s (%s), at offset %d in the input file (%s).", message, place, offset, self.path)
             exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < UNKNOWN).any())
         if exhausted:
             quiet = "; traceLevel=1 shows all the others" if self._kept_quiet else ""
@@ -325,14 +329,14 @@ class Places:
         with suppress(OSError), data.stream() as file:
             self._last += len(BOM) * (file.read(len(BOM)) == BOM)  # no editor shows it
 
-    def find(self, at: int) -> tuple[int, int]:
-        """Line and column of byte `at`."""
-        if at < self._read:
+    def find(self, offset: int) -> tuple[int, int]:
+        """Line and column of byte `offset`."""
+        if offset < self._read:
             self.__init__(self._data)
         try:
             with self._data.stream() as file:
                 file.seek(self._read)
-                while self._read < at and (block := file.read(min(1 << 20, at - self._read))):
+                while self._read < offset and (block := file.read(min(1 << 20, offset - self._read))):
                     count = block.count(b"\n")
                     if count:
                         self._lines += count
@@ -340,4 +344,4 @@ class Places:
                     self._read += len(block)
         except OSError:
             return 0, 0
-        return self._lines + 1, at - self._last
+        return self._lines + 1, offset - self._last

@@ -1,4 +1,4 @@
-"""What can be odd about text, and how reading a piece of it can end: numbers of the kernels and of those who tell.
+"""Numbers of kinds of malformed text, and of the ways in which parsing a piece can end: shared by kernels and messages.
 
 No Numba is imported here.
 """

@@ -27,7 +27,7 @@ _NAMED_KEY = re.compile(rb"[^\0- |]*")
 _BEFORE_STREAMS = {False: re.compile(rb"[0-9]*[ \t]*"), True: re.compile(rb"[^\0- ].*|[ \t]*", re.DOTALL)}
 _NAME = re.compile(rb"[!-{}~]+")
 _ODD_LINE_WORK = 20
-"""How much longer an odd line takes than another one."""
+"""Time of a malformed line, in times of a well-formed one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class Found:
     fault: tuple[int, int] | None = None
 
 
-def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -> Found:
-    """The sequences of the lines of a text that begins at byte `at` of its file."""
+def find_sequences(text: bytes, position: int, mode: int, main: bytes, hashed: bool) -> Found:
+    """The sequences of the lines of a text that begins at byte `position` of its file."""
     keys: list[int] = []
     samples: list[int] = []
     offsets: list[int] = []
@@ -59,8 +59,8 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
     fault: int | None = None
     number = 0
     for number, line in enumerate(lines):
-        found = None if mode == LINES else (_NAMED_KEY if mode == NAMES else _KEY).match(line)
-        key = b"" if found is None else found[0]
+        match = None if mode == LINES else (_NAMED_KEY if mode == NAMES else _KEY).match(line)
+        key = b"" if match is None else match[0]
         if mode == NUMBERS and key:
             known = _numeric(key)
             if known is None:
@@ -77,16 +77,16 @@ def find_sequences(text: bytes, at: int, mode: int, main: bytes, hashed: bool) -
             last = known
             keys.append(known if isinstance(known, int) else _hash(known) if hashed else len(known))
             samples.append(0)
-            offsets.append(at)
+            offsets.append(position)
         elif not samples:
             fault = NO_ID
             break
         samples[-1] += stream is None or stream.search(line) is not None
-        at += len(line) + 1
+        position += len(line) + 1
     counted = mode == LINES or (mode == NUMBERS and keys == list(range(len(keys))))
     kept = np.array([] if counted else keys, np.uint64)
     arrays = kept, np.array(samples, np.int32), np.array(offsets, np.int64)
-    return Found(*arrays, len(lines)) if fault is None else Found(*arrays, number, (fault, at))
+    return Found(*arrays, len(lines)) if fault is None else Found(*arrays, number, (fault, position))
 
 
 def form_chunks(begins: Offsets, ends: Offsets, maximum: int) -> np.ndarray:
@@ -109,60 +109,60 @@ def _numeric(key: bytes) -> int | None:
 
 
 def _hash(name: bytes) -> int:
-    found = 5381
+    value = 5381
     for byte in name:
-        found = (33 * found & 2**64 - 1) ^ byte
-    return found
+        value = (33 * value & 2**64 - 1) ^ byte
+    return value
 
 
 def parse(
-    given: Text,
+    pieces: Text,
     formats: Sequence[StreamFormat],
     dtype: np.dtype,
     budget: int,
     named: bool = False,
     end_of_file: int = -1,
 ) -> Parsed | None:
-    """What `parse.parse` gives of sequences.
+    """Return what `parse.parse` returns for sequences.
 
     None: a sequence does not lie in the buffer, or so much is odd that the kernels are quicker.
     """
-    text, begins, ends, nominal = given.buffer.tobytes(), given.begins, given.ends, given.nominal
+    text, begins, ends, nominal = pieces.buffer.tobytes(), pieces.begins, pieces.ends, pieces.nominal
     lines = _Lines(formats, named)
     streams = lines.streams
-    defining = [one for one in streams if one.form.defines_mb_size] or streams
+    defining = [stream for stream in streams if stream.form.defines_mb_size] or streams
     wanted = np.broadcast_to(nominal, len(begins)).tolist()
     for sequence, (begin, end, want) in enumerate(zip(begins.tolist(), ends.tolist(), wanted, strict=True)):
         if not 0 <= begin <= end <= len(text):
             return None
-        found = text[begin:end].split(b"\n")
-        if not found[-1]:
-            found.pop()
-        last = len(found) - 1 if end == end_of_file else -1
-        at = begin
-        for number, line in enumerate(found):
+        rows = text[begin:end].split(b"\n")
+        if not rows[-1]:
+            rows.pop()
+        last = len(rows) - 1 if end == end_of_file else -1
+        position = begin
+        for number, line in enumerate(rows):
             may_be_cut = number == last and len(line.rpartition(b"|")[2].split()) < 2
-            if may_be_cut or not lines.read(line, at, sequence):
+            if may_be_cut or not lines.read(line, position, sequence):
                 if not fits_budget(_ODD_LINE_WORK * len(line)):
                     return None
-                lines.read_odd(line, at, sequence, is_last=number == last)
+                lines.read_odd(line, position, sequence, is_last=number == last)
                 if lines.errors > budget:
                     return Parsed(None, BUDGET, lines.found())
-            at += len(line) + 1
-        most = max(len(one.counts) - one.bounds[-1] for one in defining)
+            position += len(line) + 1
+        most = max(len(stream.counts) - stream.bounds[-1] for stream in defining)
         if most != want:
             lines.note(MORE if most > want else LESS, begin, sequence)
             if lines.errors > budget:
                 return Parsed(None, BUDGET, lines.found())
-        for one in streams:
-            one.bounds.append(len(one.counts))
-    data = {one.form.name: one.data(dtype) for one in streams}
+        for stream in streams:
+            stream.bounds.append(len(stream.counts))
+    data = {stream.form.name: stream.data(dtype) for stream in streams}
     used = sum(
-        one.values.nbytes
-        + one.sequences.nbytes
-        + one.starts.nbytes
-        + (0 if one.indices is None or one.counts is None else one.indices.nbytes + one.counts.nbytes)
-        for one in data.values()
+        stream.values.nbytes
+        + stream.sequences.nbytes
+        + stream.starts.nbytes
+        + (0 if stream.indices is None or stream.counts is None else stream.indices.nbytes + stream.counts.nbytes)
+        for stream in data.values()
     )
     events = lines.found()
     return Parsed(Chunk(data, used, damaged=damaged_sequences(events, len(begins))), DONE, events)
@@ -176,9 +176,9 @@ class _Lines:
         self.errors = 0
         self._events: list[tuple[int, int, int, int]] = []
         self._quiet = 0
-        self._names = {one.form.alias.encode(): one for one in self.streams}
-        self._numbered = {one.form.alias.encode(): (i, one) for i, one in enumerate(self.streams)}
-        self._before, self._named = _BEFORE_STREAMS[named], named
+        self._names = {stream.form.alias.encode(): stream for stream in self.streams}
+        self._numbered = {stream.form.alias.encode(): (i, stream) for i, stream in enumerate(self.streams)}
+        self._head, self._named = _BEFORE_STREAMS[named], named
 
     def found(self) -> np.ndarray:
         """The events, int64[n, 4], see `events`."""
@@ -194,28 +194,28 @@ class _Lines:
             return
         self._events.append((kind, place, sequence, stream))
 
-    def read(self, line: bytes, at: int, sequence: int) -> bool:
-        """Read the samples of a line, which begins at byte `at`; False, and nothing is read, if something is odd."""
-        before, *parts = line.rstrip(b"\r").split(b"|")
-        if self._before.fullmatch(before) is None:
+    def read(self, line: bytes, position: int, sequence: int) -> bool:
+        """Read the samples of a line at byte `position`; return False, without reading, if it is malformed."""
+        head, *parts = line.rstrip(b"\r").split(b"|")
+        if self._head.fullmatch(head) is None:
             return False
         read: list[StreamValues] = []
         unknown: list[int] = []
-        at += len(before)
+        position += len(head)
         for part in parts:
-            at += 1  # the bar
+            position += 1  # the bar
             if not part.startswith(b"#"):
-                name, _, rest = part.replace(b"\t", b" ").partition(b" ")
+                name, _, values = part.replace(b"\t", b" ").partition(b" ")
                 stream = self._names.get(name)
                 if stream is not None:
-                    if not stream.read(rest):
+                    if not stream.read(values):
                         break
                     read.append(stream)
                 elif not _NAME.fullmatch(name):
                     break
                 else:
-                    unknown.append(at)
-            at += len(part)
+                    unknown.append(position)
+            position += len(part)
         else:
             if 0 < len(read) <= len(self.streams):
                 for place in unknown:
@@ -225,11 +225,11 @@ class _Lines:
             stream.undo_sample()
         return False
 
-    def read_odd(self, line: bytes, at: int, sequence: int, is_last: bool) -> None:
+    def read_odd(self, line: bytes, position: int, sequence: int, is_last: bool) -> None:
         """Read a line in which something is odd. is_last: the file ends where it ends."""
 
         def note(kind: int, place: int, stream: int) -> None:
-            self.note(kind, at + place, sequence, stream)
+            self.note(kind, position + place, sequence, stream)
 
         samples = read_line(line + b"\n", self._numbered, self._named, is_last, note)
         if not 0 < samples <= len(self.streams):

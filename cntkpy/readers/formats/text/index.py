@@ -38,7 +38,7 @@ UNKNOWN = 2**62
 _CHUNKS_BY_SEARCH = 1000
 """If chunks have more sequences than this, to look for the end of each is faster than to look at every sequence."""
 _SCANNED_PER_WORK, _LINE_WORK, _CHUNK_WORK = 8, 20, 40
-"""How many bytes take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
+"""Bytes that take as long to look through without kernels as a unit of work; the work of a line, of a chunk."""
 _LENGTHS = np.dtype(np.uint8), np.dtype(np.int32)
 """Types of the lengths: the smaller one if all fit."""
 _BLANK = b" \t\r\n\v\f\0"
@@ -96,12 +96,12 @@ def build_index(
     cache = cache and not data.packed and data.local
     try:
         kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
-        found = index_cache.load(kept, path, is_sound) if cache else None
-        if found is None:
-            found = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
+        index = index_cache.load(kept, path, is_sound) if cache else None
+        if index is None:
+            index = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
             if cache:
-                index_cache.save(kept, path, *found)
-        return _finish(data, main, chunk_size, corpus, *found)
+                index_cache.save(kept, path, *index)
+        return _finish(data, main, chunk_size, corpus, *index)
     except OSError as error:
         raise DataError(
             f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
@@ -110,7 +110,7 @@ def build_index(
 
 @dataclass(eq=False)
 class _Found:
-    """What was found in a piece of the file: per sequence keys uint64, samples uint8 or int32, offsets, after which
+    """Sequences of a piece of the file: per sequence keys uint64, samples uint8 or int32, offsets, after which
     comes the end of the last one."""
 
     keys: np.ndarray
@@ -121,7 +121,7 @@ class _Found:
     lines: int
     newline: bool
     end: int
-    """Where the piece ends."""
+    """Byte offset of the end of the piece."""
     fault: tuple[int, int] | None
     """Error code and byte offset; then `lines` are those before it."""
 
@@ -173,12 +173,12 @@ def _build(
         mode = codes.LINES if by_line else codes.NAMES if named else codes.NUMBERS
         size = _little(data) if data.packed else file.seek(0, 2)
         if (text := _text_in_budget(file, begin, size)) is not None:
-            found = fallback.find_sequences(text, begin, mode, main, corpus.hashed)
+            parsed = fallback.find_sequences(text, begin, mode, main, corpus.hashed)
             if len(text) == size - begin:
-                if found.fault is not None:
-                    raise _bad_key(data, *found.fault, skipped + found.lines + 1, named)
-                offsets = Offsets.of(np.append(found.offsets, size))
-                return _arrays(found.keys, found.samples, offsets), {
+                if parsed.fault is not None:
+                    raise _bad_key(data, *parsed.fault, skipped + parsed.lines + 1, named)
+                offsets = Offsets.of(np.append(parsed.offsets, size))
+                return _arrays(parsed.keys, parsed.samples, offsets), {
                     "size": size,
                     "newline": text.endswith(b"\n"),
                     "skipped": skipped * by_line,
@@ -188,8 +188,8 @@ def _build(
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
 
     def scan(bounds: tuple[int, int]) -> _Found:
-        one = _Scan(bounds[0], mode, main, corpus.hashed, continues=bounds[0] > begin)
-        return _scan(data, one, *bounds, block, meanwhile)
+        scanned = _Scan(bounds[0], mode, main, corpus.hashed, continues=bounds[0] > begin)
+        return _scan(data, scanned, *bounds, block, meanwhile)
 
     together = Lock()
 
@@ -199,23 +199,23 @@ def _build(
         return scan(bounds)
 
     if len(pieces) == 1:
-        found = [scan(pieces[0])]
+        scans = [scan(pieces[0])]
     else:
         with ThreadPoolExecutor(len(pieces) - 1, "cntkpy-index") as pool:
             # A thread that works at once keeps the core of the one that started it, which then continues late.
             with together:
-                others = [pool.submit(scan_with_others, one) for one in pieces[1:]]
-            found = [scan(pieces[0]), *(other.result() for other in others)]
+                futures = [pool.submit(scan_with_others, scanned) for scanned in pieces[1:]]
+            scans = [scan(pieces[0]), *(future.result() for future in futures)]
     lines = skipped
-    for one in found:
-        if one.fault is not None:
-            raise _bad_key(data, *one.fault, lines + one.lines + 1, named)
-        lines += one.lines
-    whole = found[0] if len(found) == 1 else _join(found, by_line)
+    for scanned in scans:
+        if scanned.fault is not None:
+            raise _bad_key(data, *scanned.fault, lines + scanned.lines + 1, named)
+        lines += scanned.lines
+    whole = scans[0] if len(scans) == 1 else _join(scans, by_line)
     keys = whole.keys if by_line or (whole.key(0) == 0 and not len(whole.keys)) else whole.all_keys()
     return _arrays(keys, whole.samples, whole.offsets), {
-        "size": found[-1].end,
-        "newline": found[-1].newline,
+        "size": scans[-1].end,
+        "newline": scans[-1].newline,
         "skipped": skipped * by_line,
     }
 
@@ -255,21 +255,21 @@ class _Scan:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of sequences."""
         return int(self.state[self._kernels.SEQUENCES])
 
-    def add(self, buffer: np.ndarray, size: int, at: int, end: int) -> tuple[int, int] | None:
-        """Add those of the lines buffer[:size], which begin at byte `at` of a file of `end` bytes.
+    def add(self, buffer: np.ndarray, size: int, offset: int, end: int) -> tuple[int, int] | None:
+        """Add those of the lines buffer[:size], which begin at byte `offset` of a file of `end` bytes.
 
         Returns the code of what is wrong and its place in the file.
         """
         k, state, p = self._kernels, self.state, 0
         while True:
             arrays = self.keys, self.samples, self.offsets
-            code = k.find_sequences(buffer, p, size, at, self._main, *arrays, self._last_name, state)
+            code = k.find_sequences(buffer, p, size, offset, self._main, *arrays, self._last_name, state)
             p = int(state[k.POSITION])
             if code == codes.FULL:
-                seen = max(at + p - self._begin, 1)  # of the file, to guess how many sequences there will be
+                seen = max(offset + p - self._begin, 1)  # of the file, to guess how many sequences there will be
                 left = (end - self._begin) / seen if end != UNKNOWN else 0
                 self._make_room(max(2 * len(self.offsets), int(len(self.offsets) * left * 1.1)))
             elif code == codes.OTHER_KEYS:
@@ -278,12 +278,12 @@ class _Scan:
             elif code == codes.MANY_SAMPLES:
                 state[k.MOST], self.samples = 2**31 - 1, self.samples.astype(np.int32)
             elif code == codes.HIGHER:
-                self._turn(at + p)
+                self._turn(offset + p)
             else:
-                return None if code == codes.DONE else (code, at + p)
+                return None if code == codes.DONE else (code, offset + p)
 
-    def found(self, newline: bool, end: int, fault: tuple[int, int] | None) -> _Found:
-        """What was found up to byte `end` of the file."""
+    def result(self, newline: bool, end: int, fault: tuple[int, int] | None) -> _Found:
+        """Return the sequences up to byte `end` of the file."""
         n = self.count
         if n == len(self.offsets):
             self._make_room(n + 1)
@@ -316,7 +316,7 @@ def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwh
     plain = data if isinstance(data, FileBytes) else None
     past = plain if plain is not None and plain.too_large_to_keep() else None
     block *= _BLOCKS_OF_FILE if plain is not None else 1
-    at, newline = begin, True
+    offset, newline = begin, True
     fault: tuple[int, int] | None = None
     with data.stream(0) if past is None else past.passing() as file:
         assert isinstance(file, io.RawIOBase)
@@ -324,36 +324,36 @@ def _scan(data: DataBytes, scan: _Scan, begin: int, end: int, block: int, meanwh
         ahead = plain is not None and past is None and end - begin >= _WORTH * block
         with closing(whole_lines(file, end - begin, block, ahead=ahead)) as parts:
             for lines, held, is_end in parts:
-                fault = scan.add(lines, len(lines), at, end)
-                at += len(lines)
+                fault = scan.add(lines, len(lines), offset, end)
+                offset += len(lines)
                 if fault is not None:
                     break
                 if is_end:
                     newline = not len(lines)
                 elif not len(lines):
-                    believe(data, held, at)
+                    believe(data, held, offset)
                 if meanwhile is not None and isinstance(data, PackedBytes):
-                    while (n := scan.count) and not data.ready(at + held):
+                    while (n := scan.count) and not data.ready(offset + held):
                         if not meanwhile(scan.so_far(n), scan.samples[: n - 1]):
                             break
-    return scan.found(newline, at, fault)
+    return scan.result(newline, offset, fault)
 
 
-def _join(found: list[_Found], by_line: bool) -> _Found:
+def _join(scans: list[_Found], by_line: bool) -> _Found:
     """Pieces put together; a sequence cut in two becomes one again."""
-    last, counted = found[0], not len(found[0].keys)
-    for after in [] if by_line else found[1:]:
-        own = 1 + int(len(after.samples) > 1 and after.key(1) == last.key(len(last.samples) - 1))
-        last.add_samples(int(after.samples[:own].sum(dtype=np.int64)))
-        after.drop(own)
+    last, counted = scans[0], not len(scans[0].keys)
+    for after in [] if by_line else scans[1:]:
+        count = 1 + int(len(after.samples) > 1 and after.key(1) == last.key(len(last.samples) - 1))
+        last.add_samples(int(after.samples[:count].sum(dtype=np.int64)))
+        after.drop(count)
         if len(after.samples):
             counted = counted and not len(after.keys) and after.key(0) == last.key(len(last.samples))
             last = after
-    keys = found[0].keys if counted else np.concatenate([one.all_keys() for one in found])
-    samples = np.concatenate([one.samples for one in found])
-    offsets = joined([one.offsets for one in found])
-    lines = sum(one.lines for one in found)
-    return _Found(keys, found[0].base, samples, offsets, lines, found[-1].newline, found[-1].end, None)
+    keys = scans[0].keys if counted else np.concatenate([scanned.all_keys() for scanned in scans])
+    samples = np.concatenate([scanned.samples for scanned in scans])
+    offsets = joined([scanned.offsets for scanned in scans])
+    lines = sum(scanned.lines for scanned in scans)
+    return _Found(keys, scans[0].base, samples, offsets, lines, scans[-1].newline, scans[-1].end, None)
 
 
 def _counted(base: int, count: int) -> np.ndarray:
@@ -361,9 +361,9 @@ def _counted(base: int, count: int) -> np.ndarray:
     return np.arange(count, dtype=np.uint64) + np.uint64(base % 2**64)
 
 
-def _next_line(file: BinaryIO, at: int) -> int:
-    """Offset of the first line that begins at or after byte `at`; the size of the file if there is none."""
-    file.seek(at - 1)
+def _next_line(file: BinaryIO, offset: int) -> int:
+    """Offset of the first line that begins at or after byte `offset`; the size of the file if there is none."""
+    file.seek(offset - 1)
     file.readline()
     return file.tell()
 
@@ -372,11 +372,11 @@ def _bad_key(data: DataBytes, code: int, place: int, line: int, named: bool) -> 
     from .messages import table_hint
 
     if code == codes.OVERFLOW:
-        what = "Overflow while reading a numeric sequence id"
+        message = "Overflow while reading a numeric sequence id"
     elif code == codes.LONG_NAME:
-        what = f"A sequence key is longer than {codes.LONGEST_NAME} bytes"
+        message = f"A sequence key is longer than {codes.LONGEST_NAME} bytes"
     else:
-        what = f"Expected a sequence {'key' if named else 'id'} at the offset {place}, none was found"
+        message = f"Expected a sequence {'key' if named else 'id'} at the offset {place}, none was found"
     hint = (
         "a key is at the very start of a line and ends at the first blank"
         if named
@@ -389,7 +389,7 @@ def _bad_key(data: DataBytes, code: int, place: int, line: int, named: bool) -> 
     if convert := table_hint(path, first):
         hint = f"the file {convert} of it"
     return DataError(
-        f"{what} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint
+        f"{message} (file {path}, line {line}, column 1, byte offset {place}).", path=path, line=line, hint=hint
     )
 
 
@@ -400,28 +400,28 @@ def _start(file: BinaryIO, path: str) -> tuple[int, bytes, int]:
         raise DataError(
             f"The input file ({path}) is UTF-16, which is not supported.", path=path, hint="save it as UTF-8 or ASCII"
         )
-    at = 3 if head == BOM else 0
-    file.seek(at)
+    offset = 3 if head == BOM else 0
+    file.seek(offset)
     lines = 0
     while block := file.read(1 << 16):
-        rest = block.lstrip(_BLANK)
-        blanks = len(block) - len(rest)
+        stripped = block.lstrip(_BLANK)
+        blanks = len(block) - len(stripped)
         lines += block.count(b"\n", 0, blanks)
-        if rest:
-            return at + blanks, rest[:1], lines
-        at += blanks
+        if stripped:
+            return offset + blanks, stripped[:1], lines
+        offset += blanks
     raise DataError(f"Input file is empty: {path}", path=path, hint="there is no line with data in it")
 
 
-def is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -> bool:
-    """Whether these arrays can be the index of a file of this size: kernels read where they say."""
+def is_sound(arrays: index_cache.Arrays, details: index_cache.Details, size: int) -> bool:
+    """Return whether these arrays can be the index of a file of this size: kernels read where they say."""
     keys, samples, low, turns = (arrays[name] for name in ("keys", "samples", "offsets", "turns"))
-    kinds = [(one.dtype, one.ndim) for one in (keys, low, turns)]
+    kinds = [(scanned.dtype, scanned.ndim) for scanned in (keys, low, turns)]
     if kinds != [(np.uint64, 1), (np.uint32, 1), (np.int64, 1)] or not len(samples):
         return False
     if samples.dtype not in _LENGTHS or samples.ndim != 1:
         return False
-    if more["size"] != size or not all(isinstance(more[name], int) for name in ("newline", "skipped")):
+    if details["size"] != size or not all(isinstance(details[name], int) for name in ("newline", "skipped")):
         return False
     offsets = Offsets(low, turns)
     return (
@@ -436,21 +436,21 @@ def is_sound(arrays: index_cache.Arrays, more: index_cache.Details, size: int) -
 
 
 def _finish(
-    data: DataBytes, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], more: dict[str, Any]
+    data: DataBytes, main: str, chunk_size: int, corpus: Corpus, arrays: dict[str, np.ndarray], details: dict[str, Any]
 ) -> TextIndex:
     """Form the chunks."""
     keys, samples = arrays["keys"] if len(arrays["keys"]) else None, arrays["samples"]
     offsets = Offsets(arrays["offsets"], arrays["turns"])
-    if keys is None and more["skipped"]:  # without ids, the key is the number of the line
-        keys = _counted(more["skipped"], len(samples))
+    if keys is None and details["skipped"]:  # without ids, the key is the number of the line
+        keys = _counted(details["skipped"], len(samples))
     begins, ends = (
         Offsets(offsets.low[:-1], offsets.turns),
         offsets.shifted(1),
     )  # a sequence ends where the next one begins
     if data.packed:
-        for at in range(0, len(samples), _SOME):  # no array as long as the index is made
-            sizes = np.diff(offsets[at : at + _SOME + 1])
-            believe(data, int(sizes.max()), int(offsets[at + int(sizes.argmax())]))
+        for offset in range(0, len(samples), _SOME):  # no array as long as the index is made
+            sizes = np.diff(offsets[offset : offset + _SOME + 1])
+            believe(data, int(sizes.max()), int(offsets[offset + int(sizes.argmax())]))
     if main and not samples.all():
         keys = _counted(0, len(samples)) if keys is None else keys
         keep = np.flatnonzero(samples > 0)
@@ -460,10 +460,10 @@ def _finish(
         raise DataError(f"No line of {path} has a sample of input '{main}', which defines the size.", path=path)
     if keys is not None and not corpus.numeric and not corpus.hashed:
         keys = corpus.numbers(_names(data, begins, keys))
-    maximum = max(1, min(chunk_size, more["size"]))
+    maximum = max(1, min(chunk_size, details["size"]))
     lengths = samples[:1].copy() if samples.min() == samples.max() else samples
     table = SequenceTable(_chunks(begins, ends, maximum), lengths, keys, None if corpus.numeric else corpus)
-    return TextIndex(table, begins, ends, more["size"], more["newline"])
+    return TextIndex(table, begins, ends, details["size"], details["newline"])
 
 
 def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
@@ -494,8 +494,8 @@ def _names(data: DataBytes, offsets: Offsets, lengths: np.ndarray) -> list[str]:
     """Keys of sequences as text; the kernel gave their lengths in bytes."""
     names: list[str] = []
     with data.stream() as file:
-        for at, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
-            file.seek(at)
+        for offset, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
+            file.seek(offset)
             names.append(file.read(length).decode("utf-8", "backslashreplace"))
     return names
 

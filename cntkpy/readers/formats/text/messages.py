@@ -14,13 +14,13 @@ from .stream_format import StreamFormat
 _WORD_ENDS = bytes(range(33)) + b"|"
 _BLANKS = b" \t"
 _ROW = 4096
-"""How much of a row is searched for names, in bytes."""
+"""Bytes of a row that are searched for names."""
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 _SPARSE = re.compile(rf"[0-9]+:{_NUMBER.pattern}")
 
 
 def table_hint(path: str | Path, line: bytes) -> str:
-    """What to do with a file whose first line is that of a table with separators; empty if it is not."""
+    """Return advice for a file whose first line is that of a table with separators; empty if it is not."""
     if b"|" in line or not any(separator in line for separator in (b",", b";", b"\t")):
         return ""
     return f"looks like a table: cntkpy convert {Path(path).name} NAME.ctf --labels COLUMN makes text format"
@@ -58,7 +58,7 @@ def _behind(buffer: np.ndarray, position: int, stops: bytes, most: int) -> int:
 def describe(
     buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat], begin: int = 0
 ) -> str:
-    """What is wrong at buffer[position], in one sentence without the place. begin: where its sequence begins."""
+    """Describe the fault at buffer[position], in one sentence without the place. begin: where its sequence begins."""
     byte = show_byte(int(buffer[position])) if position < len(buffer) else "end of file"
     f = formats[stream] if stream >= 0 else None
     name, dim = (f.alias, f.dim) if f else ("", 0)
@@ -72,9 +72,9 @@ def describe(
         return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {_configured(formats)}"
     if kind == k.EMPTY_ROW:
         row = 1 + int(np.count_nonzero(buffer[begin:position] == 10))
-        what = f"Empty input row: no sample of any configured input. Could not read a row (# {row}) of the sequence"
-        found = _other_names(buffer, position, formats)
-        return what + (f"; it has {', '.join(found)}, the inputs are {_configured(formats)}" if found else "")
+        message = f"Empty input row: no sample of any configured input. Could not read a row (# {row}) of the sequence"
+        names = _other_names(buffer, position, formats)
+        return message + (f"; it has {', '.join(names)}, the inputs are {_configured(formats)}" if names else "")
     if kind == k.INDEX:
         return f"A sparse value of input '{name}' is not index:value: '{_word_around(buffer, position)}'"
     if kind == k.RANGE:
@@ -91,7 +91,7 @@ def describe(
 
 
 def _configured(formats: Sequence[StreamFormat]) -> str:
-    return ", ".join(f"'{one.alias}'" for one in formats)
+    return ", ".join(f"'{stream.alias}'" for stream in formats)
 
 
 def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]) -> list[str]:
@@ -99,7 +99,7 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
     ends = np.flatnonzero(buffer[begin : begin + _ROW] == 10)
     row = buffer[begin : begin + (int(ends[0]) if len(ends) else _ROW)].tobytes().decode("utf-8", "replace")
     names = [part.split()[0] for part in row.split("|")[1:] if part[:1].strip().strip("#")]
-    if any(one.alias in names for one in formats):
+    if any(stream.alias in names for stream in formats):
         return []
     return [f"'{name[:40]}'" for name in dict.fromkeys(names)][:3]
 
@@ -114,37 +114,33 @@ def names_in(text: bytes, most: int = 20) -> list[str]:
 def other_format(
     buffer: np.ndarray, kind: int, position: int, stream: int, formats: Sequence[StreamFormat]
 ) -> str | None:
-    """What to do where a stream is written in another format or size than its section says, or a blank stands where
-    none may; None elsewhere."""
+    """Return advice where a stream is written in another format or size than its section says, or a blank stands
+    where none may; None elsewhere."""
     if kind == k.PREFIX and position + 1 < len(buffer) and int(buffer[position + 1]) in _BLANKS:
         return "the name of an input directly follows '|', without a blank"
     if kind == k.JUNK and chr(int(buffer[position])).isdigit():
-        before = buffer[_behind(buffer, position, b"\n", 80) : position].tobytes()
-        if before and not before.strip(_BLANKS):
+        preceding = buffer[_behind(buffer, position, b"\n", 80) : position].tobytes()
+        if preceding and not preceding.strip(_BLANKS):
             return "a sequence id is at the very start of its line, without a blank in front of it"
     if kind == k.TOO_MANY and not formats[stream].sparse:
         count = _values(buffer, position)
         name = formats[stream].name
         return (
-            f"if every sample has {count} values, write dim = {count} in the section of '{name}', in Python "
-            f"StreamDef(..., shape={count}); else mend the file, or raise maxErrors to skip malformed samples"
+            f"if every sample has {count} values, write dim = {count} in the section of '{name}'; else mend the file, "
+            "or raise maxErrors to skip malformed samples"
         )
     word = _word_around(buffer, position) if kind in (k.VALUE, k.INDEX) else ""
     if kind == k.VALUE and _SPARSE.fullmatch(word):
         return (
-            f"the file has sparse values, index:value: write format = sparse in the section of "
-            f"'{formats[stream].name}'; in Python StreamDef(..., is_sparse=True)"
+            f"the file has sparse values, index:value: write format = sparse in the section of '{formats[stream].name}'"
         )
     if kind == k.INDEX and _NUMBER.fullmatch(word):
-        return (
-            f"the file has dense values: write format = dense in the section of '{formats[stream].name}'; in Python "
-            "StreamDef(..., is_sparse=False)"
-        )
+        return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
     return None
 
 
 def _values(buffer: np.ndarray, position: int) -> int:
-    """How many values the sample has that is around `position`."""
+    """Count the values of the sample around `position`."""
     begin, end = _behind(buffer, position, b"|\n", position), position
     while end < len(buffer) and int(buffer[end]) not in b"|\n":
         end += 1

@@ -77,19 +77,19 @@ def read_line(
 
 def _after(pattern: re.Pattern[bytes], line: bytes, p: int) -> int:
     """The place after what a pattern, which matches anywhere, matches at p."""
-    found = pattern.match(line, p)
-    return p if found is None else found.end()
+    match = pattern.match(line, p)
+    return p if match is None else match.end()
 
 
 def _number(line: bytes, p: int) -> tuple[int, float | None]:
     """The number at p: (place after it, value). None: there is none, the place is that of the odd byte."""
-    found = _MANTISSA.match(line, p)
-    assert found is not None
-    end = found.end()
-    if not found[1]:
+    match = _MANTISSA.match(line, p)
+    assert match is not None
+    end = match.end()
+    if not match[1]:
         return end, None
     if line[end] in b"eE":
-        if found[2] and not found[3]:
+        if match[2] and not match[3]:
             return end, None
         exponent = _EXPONENT.match(line, end)
         assert exponent is not None

@@ -35,20 +35,20 @@ class Offsets:
         return len(self.low)
 
     def __getitem__(self, which: int | slice | np.ndarray) -> np.ndarray:
-        found = self.low[which].astype(np.int64)
+        result = self.low[which].astype(np.int64)
         if not len(self.turns):
-            return found
+            return result
         if not isinstance(which, slice):
-            return found + (self.turns.searchsorted(which, "right") << 32)
+            return result + (self.turns.searchsorted(which, "right") << 32)
         begin, _, step = which.indices(len(self))
         if step != 1:
             raise IndexError("a step")
-        for turn in self.turns[self.turns < begin + len(found)].tolist():
-            found[max(0, turn - begin) :] += 2**32
-        return found
+        for turn in self.turns[self.turns < begin + len(result)].tolist():
+            result[max(0, turn - begin) :] += 2**32
+        return result
 
     def searchsorted(self, offset: int) -> int:
-        """How many are at most this offset."""
+        """Count the offsets that are at most this one."""
         high, count = offset >> 32, len(self)
         bounds = [0, *self.turns.tolist()]
         if high >= len(bounds):
@@ -61,7 +61,7 @@ class Offsets:
         return Offsets(self.low[first:], np.maximum(self.turns - first, 0))
 
     def chosen(self, which: np.ndarray) -> Offsets:
-        """Those of these numbers, int64[m], which ascend."""
+        """Select the offsets of these numbers, int64[m], which ascend."""
         return Offsets(self.low[which], which.searchsorted(self.turns))
 
     def tolist(self) -> list[int]:
@@ -69,17 +69,21 @@ class Offsets:
         return self[:].tolist()
 
     def ascend(self) -> bool:
-        """Whether the arrays are offsets, each larger than the one before."""
+        """Return whether the arrays are offsets, each larger than the one before."""
         bounds = [0, *self.turns.tolist(), len(self)]
         return bounds == sorted(bounds) and all(
-            bool((self.low[at + 1 : min(at + _SOME + 1, end)] > self.low[at : min(at + _SOME, end - 1)]).all())
+            bool(
+                (
+                    self.low[begin + 1 : min(begin + _SOME + 1, end)] > self.low[begin : min(begin + _SOME, end - 1)]
+                ).all()
+            )
             for first, end in pairwise(bounds)
-            for at in range(first, end - 1, _SOME)
+            for begin in range(first, end - 1, _SOME)
         )
 
 
 def joined(parts: Sequence[Offsets]) -> Offsets:
-    """Those of parts of a file: each but the last ends with the first place of the next one, which counts once.
+    """Join the offsets of parts of a file: each but the last ends with the first place of the next one, counted once.
 
     The turns of a part are those between its first and its last place.
     """

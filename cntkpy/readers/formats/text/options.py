@@ -58,8 +58,8 @@ class StreamParameters(Declared):
 
     def check_together(self) -> None:
         """Errors in what does not go together."""
-        for one in self.transforms or []:
-            kind = DeserializerParameters.type.read(one)
+        for transform in self.transforms or []:
+            kind = DeserializerParameters.type.read(transform)
             if kind.lower() != "cast":  # that every stream has anyway
                 raise kind.error(
                     "BadValue",
@@ -105,7 +105,7 @@ class TextFormatParameters(Declared):
             formats.append(StreamFormat(name, alias, stream.dim, stream.format == "sparse", stream.defines_mb_size))
         return formats
 
-    def _check(self, stream: StreamParameters, name: str, alias: str, before: list[StreamFormat]) -> None:
+    def _check(self, stream: StreamParameters, name: str, alias: str, earlier: list[StreamFormat]) -> None:
         where = "alias" if stream.alias is not None else "dim"
         if not alias or not all(32 < ord(c) < 127 and c != "|" for c in alias) or alias.startswith("#"):
             raise stream.error(
@@ -113,14 +113,14 @@ class TextFormatParameters(Declared):
                 f"'{alias}' cannot be the name of an input in the file",
                 "a name is printable ASCII without blanks and '|' and does not begin with '#'",
             )
-        double = next((f for f in before if f.alias == alias), None)
+        double = next((f for f in earlier if f.alias == alias), None)
         if double is not None:
             raise stream.error(
                 where, f"Alias {alias} is already mapped to input {double.name}", "each needs its own alias"
             )
         if not 0 < stream.dim < 2**31:
             raise stream.error("dim", f"{stream.dim} is not a dimension", "write a number from 1 to 2147483647")
-        if stream.defines_mb_size and any(f.defines_mb_size for f in before):
+        if stream.defines_mb_size and any(f.defines_mb_size for f in earlier):
             raise stream.error("definesMBSize", "only one input can define the size of the minibatch")
 
     def check_together(self) -> None:
@@ -129,7 +129,7 @@ class TextFormatParameters(Declared):
         check_keys(self)
 
     def corpus(self) -> Corpus:
-        """How sequence ids are understood."""
+        """Meaning of sequence ids."""
         from cntkpy.readers.common.corpus import Corpus
 
         check_keys(self)
@@ -195,11 +195,11 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
 def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:
     """CNTKTextFormatDeserializer."""
     p = TextFormatParameters(section)
-    for own, of_reader in (
+    for option, of_reader in (
         (TextFormatParameters.trace_level, setting.trace_level),
         (TextFormatParameters.max_errors, setting.max_errors),
     ):
-        if of_reader is not None and not own.stands_in(section):
-            section.insert(own.name, of_reader)
+        if of_reader is not None and not option.stands_in(section):
+            section.insert(option.name, of_reader)
     precision = check_precision(section, setting.precision)
     return p.deserializer(precision, corpus=setting.corpus, threads=setting.threads, alone=setting.alone)

@@ -23,20 +23,20 @@ NO_RUNS = Runs(-1, _NONE, _NONE, _NONE)
 
 def streams_of(formats: Sequence[StreamFormat]) -> Streams:
     """The tables of some streams."""
-    aliases = [one.alias.encode() for one in formats]
-    defining = np.array([one.defines_mb_size for one in formats], np.bool_)
+    aliases = [stream.alias.encode() for stream in formats]
+    defining = np.array([stream.defines_mb_size for stream in formats], np.bool_)
     return Streams(
         np.frombuffer(b"".join(aliases), np.uint8),
-        starts_of([len(one) for one in aliases]),
-        np.array([one.dim for one in formats], np.int64),
-        np.array([one.sparse for one in formats], np.bool_),
+        starts_of([len(stream) for stream in aliases]),
+        np.array([stream.dim for stream in formats], np.int64),
+        np.array([stream.sparse for stream in formats], np.bool_),
         defining if defining.any() else ~defining,
     )
 
 
 @dataclass(eq=False)
 class Parsed:
-    """What was found in a piece of text. code: DONE, BUDGET or UNREAD; events int64[n, 4]."""
+    """Result of parsing a piece of text. code: DONE, BUDGET or UNREAD; events int64[n, 4]."""
 
     chunk: Chunk | None
     code: int
@@ -105,19 +105,21 @@ def parse(
             slows = _longer(slows, 4 * len(slows))
         else:
             break
-    found = events[: state[k.EVENTS]]
+    seen = events[: state[k.EVENTS]]
     if code != k.DONE:
-        return Parsed(None, code, found)
+        return Parsed(None, code, seen)
     _convert_slow(text.buffer, slows[: state[k.SLOWS]], values)
     streams: dict[str, StreamData] = {}
     for i, f in enumerate(formats):
         m = int(bounds[i, n])
-        own = next((one.sequences for one in streams.values() if np.array_equal(one.sequences, bounds[i])), bounds[i])
+        bounds_of = next(
+            (stream.sequences for stream in streams.values() if np.array_equal(stream.sequences, bounds[i])), bounds[i]
+        )
         streams[f.name] = StreamData(
-            f.dim, values, starts[i, :m], own, counts[i, :m] if f.sparse else None, indices if f.sparse else None
+            f.dim, values, starts[i, :m], bounds_of, counts[i, :m] if f.sparse else None, indices if f.sparse else None
         )
     used = int(state[k.VALUES]) * (values.itemsize + 4 * any_sparse) + bounds.nbytes + starts.nbytes + counts.nbytes
-    return Parsed(Chunk(streams, used, damaged=damaged_sequences(found, n)), code, found)
+    return Parsed(Chunk(streams, used, damaged=damaged_sequences(seen, n)), code, seen)
 
 
 def damaged_sequences(events: np.ndarray, count: int) -> np.ndarray | None:

@@ -90,7 +90,7 @@ def _note_slow(slows: Int64s, state: Int64s, begin: Int, end: Int, element: Int)
 
 
 @part
-def _dense(p: Int, dim: Int, values: Reals, at: Int, slows: Int64s, state: Int64s):
+def _dense(p: Int, dim: Int, values: Reals, filled: Int, slows: Int64s, state: Int64s):
     """Values of a dense sample into values[at:]; (position, number of values or -1 - kind of error).
 
     In range: the caller has seen that there is room for `dim` values, and n stays at or below dim; text: see `words`.
@@ -106,7 +106,7 @@ def _dense(p: Int, dim: Int, values: Reals, at: Int, slows: Int64s, state: Int64
         word = word_at(p) ^ _DIGITS_AND_BLANKS
         if word & _BLANKS == 0 and ((word + _SIX) | word) & _HIGH == 0 and n + 4 <= dim:  # four numbers of a digit each
             for i in range(4):
-                values[at + n + i] = np.int64(word & _BYTE)
+                values[filled + n + i] = np.int64(word & _BYTE)
                 word >>= _16
             p += 8
             n += 4
@@ -119,25 +119,25 @@ def _dense(p: Int, dim: Int, values: Reals, at: Int, slows: Int64s, state: Int64
             if status == BAD:
                 return p, -1 - VALUE
             if status == SLOW:
-                _note_slow(slows, state, begin, p, at + n)
+                _note_slow(slows, state, begin, p, filled + n)
         if n == dim:
             return begin, -1 - TOO_MANY
         c = byte_at(p)
         if c != 32 and c > 31 and c < 128 and c != 124 and c != 45 and c != 43:
             return p, -1 - VALUE
-        values[at + n] = value
+        values[filled + n] = value
         n += 1
 
 
 @part
-def _sparse(p: Int, dim: Int, values: Reals, indices: Int32s, at: Int, slows: Int64s, state: Int64s):
+def _sparse(p: Int, dim: Int, values: Reals, indices: Int32s, filled: Int, slows: Int64s, state: Int64s):
     """Entries of a sparse sample; as _dense, or -1 - NO_ROOM if values is full.
 
     In range: n is compared with the room in values, as long as indices, before every entry; an index that is given out
     is below `dim`.
     """
     n = 0
-    room = len(values) - at
+    room = len(values) - filled
     while True:
         c = byte_at(p)
         if c == 32 or c == 9:
@@ -169,9 +169,9 @@ def _sparse(p: Int, dim: Int, values: Reals, indices: Int32s, at: Int, slows: In
             if n >= room:
                 return p, -1 - NO_ROOM
             if status == SLOW:
-                _note_slow(slows, state, begin, p, at + n)
-            values[at + n] = value
-            indices[at + n] = index
+                _note_slow(slows, state, begin, p, filled + n)
+            values[filled + n] = value
+            indices[filled + n] = index
             n += 1
         elif c == 124 or c < 32 or c >= 128:
             return p, n
@@ -232,7 +232,7 @@ def parse_sequences(text: Text, streams: Streams, output: Output, budget: Int, n
         for s in range(several):
             used[s] = bounds[s, k]
         full = DONE
-        at = state[VALUES]
+        filled = state[VALUES]
         p, end = base + begins[k], base + ends[k]
         guess = _FIRST
         while p < end and full == DONE:
@@ -275,11 +275,11 @@ def parse_sequences(text: Text, streams: Streams, output: Output, budget: Int, n
                         break
                     slow = state[SLOWS]
                     if sparse[s]:
-                        p, n = _sparse(p, dims[s], values, indices, at, slows, state)
-                    elif at + dims[s] > len(values):
+                        p, n = _sparse(p, dims[s], values, indices, filled, slows, state)
+                    elif filled + dims[s] > len(values):
                         n = -1 - NO_ROOM
                     else:
-                        p, n = _dense(p, dims[s], values, at, slows, state)
+                        p, n = _dense(p, dims[s], values, filled, slows, state)
                     if n == -1 - NO_ROOM:
                         full = VALUES_FULL
                         break
@@ -289,16 +289,16 @@ def parse_sequences(text: Text, streams: Streams, output: Output, budget: Int, n
                         state[SLOWS] = slow
                         event, place = -1 - n, p
                     else:
-                        starts[s, used[s]] = at
+                        starts[s, used[s]] = filled
                         if sparse[s]:
                             counts[s, used[s]] = n
-                            at += n
+                            filled += n
                         else:
                             if n < dims[s]:
                                 event, place = SHORT, name - 1
-                                for i in range(at + n, at + dims[s]):
+                                for i in range(filled + n, filled + dims[s]):
                                     values[i] = 0
-                            at += dims[s]
+                            filled += dims[s]
                         used[s] += 1
                         accepted += 1
                 if event != NOTHING:
@@ -332,7 +332,7 @@ def parse_sequences(text: Text, streams: Streams, output: Output, budget: Int, n
             return full
         for s in range(several):
             bounds[s, k + 1] = used[s]
-        state[VALUES] = at
+        state[VALUES] = filled
         state[SEQUENCE] = k + 1
     return DONE
 

@@ -51,13 +51,13 @@ class ParsedAhead:
         if fitting == len(offsets) - 1 - begin:
             return False
         counts = samples[begin:end]
-        found = None
+        parsed = None
         if counts.all():  # the index leaves out sequences without samples
-            found = self._parse(offsets[begin:end], np.diff(offsets[begin : end + 1]), counts.astype(np.int32))
-        if found is None:
+            parsed = self._parse(offsets[begin:end], np.diff(offsets[begin : end + 1]), counts.astype(np.int32))
+        if parsed is None:
             self._ended = True
             return False
-        self._chunks[self._done] = found
+        self._chunks[self._done] = parsed
         self._done, self._first = self._done + 1, end
         return True
 

@@ -18,7 +18,7 @@ _ENTRIES = re.compile(rb" *(?:[0-9]{1,18}:" + _NUMBER_TEXT + rb"(?: +|\Z))*")
 
 
 class StreamValues:
-    """What was read of one stream so far: values, indices (of a sparse one), values of each sample."""
+    """Data of one stream, as far as it is read: values, indices (of a sparse one), values of each sample."""
 
     def __init__(self, form: StreamFormat):
         self.form = form
@@ -29,11 +29,11 @@ class StreamValues:
 
     def read(self, text: bytes) -> bool:
         """Read a sample; whether it is one. Nothing is kept of what is odd."""
-        before = len(self.values)
+        count = len(self.values)
         if self._sparse(text) if self.form.sparse else self._dense(text):
-            self.counts.append(len(self.values) - before)
+            self.counts.append(len(self.values) - count)
             return True
-        self.undo(len(self.values) - before)
+        self.undo(len(self.values) - count)
         return False
 
     def undo(self, count: int) -> None:

@@ -1,4 +1,4 @@
-"""What the kernels for text take and fill: arrays in named tuples."""
+"""Arrays that the kernels for text take and fill, in named tuples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cntkpy.readers.kernels.kernel_types import Bools, Bytes, Int, Int32s, Int64
 
 
 class Runs(NamedTuple):
-    """What has to be read from an open file before parsing.
+    """Pieces to read from an open file before parsing.
 
     **Fields:**
 
@@ -59,7 +59,7 @@ class Streams(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What parsing fills.
+    """Arrays that parsing fills.
 
     **Fields:**
 

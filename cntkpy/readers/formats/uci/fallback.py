@@ -34,17 +34,17 @@ class Trouble:
     record: int = 0
 
 
-def find_records(text: bytes, at: int, translation: bytes | None) -> tuple[np.ndarray, np.ndarray]:
-    """Offset and line (from 0) of every record of a file, which begins `at` bytes before the text."""
+def find_records(text: bytes, position: int, translation: bytes | None) -> tuple[np.ndarray, np.ndarray]:
+    """Offset and line (from 0) of every record of a file, which begins `position` bytes before the text."""
     offsets: list[int] = []
     numbers: list[int] = []
     lines = text.split(b"\n")
     seen = lines if translation is None else text.translate(translation).split(b"\n")
     for number, (line, looked) in enumerate(zip(lines, seen, strict=True)):
         if looked.strip(b" \t\r"):
-            offsets.append(at)
+            offsets.append(position)
             numbers.append(number)
-        at += len(line) + 1
+        position += len(line) + 1
     return np.array(offsets, np.int64), np.array(numbers, np.int64)
 
 
@@ -127,8 +127,8 @@ class _Records:
         number = self._labels.ids.get(label, -1)
         return self._labels.add(label) if number < 0 and self._may_add else number
 
-    def by_field(self, line: bytes, looked: bytes, at: int, record: int) -> Trouble | None:
-        """Read a record that begins at byte `at`, or say what is wrong with its first bad field."""
+    def by_field(self, line: bytes, looked: bytes, position: int, record: int) -> Trouble | None:
+        """Read a record that begins at byte `position`, or say what is wrong with its first bad field."""
         c, column = self._columns, -1
         for column, match in enumerate(_FIELD.finditer(looked)):
             begin, end = match.span()
@@ -145,9 +145,9 @@ class _Records:
             elif is_feature or c.kind != "none":
                 code = TEXT_IN_FEATURES if is_feature else STRAY_TEXT
             if code is not None:
-                return Trouble(code, at + begin, at + end, column, record)
+                return Trouble(code, position + begin, position + end, column, record)
         if column + 1 < self._needed:
-            return Trouble(MISSING, at, at + len(line), column + 1, record)
+            return Trouble(MISSING, position, position + len(line), column + 1, record)
         return None
 
 

@@ -1,4 +1,4 @@
-"""What programs give for the inputs of a network becomes a minibatch."""
+"""Minibatches from the data that programs give for the inputs of a network."""
 
 # What programs give is of any type.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -32,7 +32,7 @@ from cntkpy.trainers.step.padding import input_nodes
 
 
 def has_one_element(node: Node) -> bool:
-    """Whether samples of a node are single numbers; a criterion of several elements counts with their sum."""
+    """Return whether samples of a node are single numbers; a criterion of several elements counts with their sum."""
     return math.prod(node.shape or ()) == 1
 
 
@@ -41,7 +41,7 @@ def with_samples(criterion: Function) -> Function:
 
     A criterion node sums over the minibatch, in which both of its operands have samples.
     """
-    if all(one.arguments for one in criterion.inputs[:2]):
+    if all(argument.arguments for argument in criterion.inputs[:2]):
         return criterion
     return Function(per_sample(criterion.root))
 
@@ -67,12 +67,12 @@ class NetworkInput:
 
     @property
     def sequence(self) -> bool:
-        """Whether its samples come in sequences."""
+        """Return whether its samples come in sequences."""
         return self.axes.dynamic == 2
 
     @property
     def may_have_steps(self) -> bool:
-        """Whether its data may be sequences of more than one step."""
+        """Return whether its data may be sequences of more than one step."""
         return self.axes.dynamic in (2, None)
 
     def __str__(self) -> str:
@@ -80,14 +80,14 @@ class NetworkInput:
 
 
 def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
-    """The inputs that some nodes of a network depend on."""
+    """Return the inputs that some nodes of a network depend on."""
     needed = set(input_nodes(model.network, list(roots)))
     steps = any(map(looks_along_time, model.nodes))
     return [_input_of(Function(value), node, steps) for value, node in model.nodes.items() if node in needed]
 
 
 def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
-    """An input of a network; of a file it has sequences where the network looks along their steps."""
+    """Return an input of a network; of a file it has sequences where the network looks along their steps."""
     axes = replace(axes_of(function), name=f"input '{function.name or node.name}'")
     if 0 in axes.shape:  # free axes, whose sizes the node has
         axes = replace(axes, shape=tuple(reversed(node.shape or ())))
@@ -101,7 +101,7 @@ def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
 
 
 def counted(criterion: Node, inputs: list[NetworkInput], below: Iterable[Node]) -> Callable[[Minibatch], int]:
-    """How many samples of a minibatch a criterion is the sum of: those of its own time axis.
+    """Return a function that counts the samples of a minibatch on the time axis of a criterion.
 
     The steps that a network keeps are known only when it is computed: all count.
     """
@@ -109,7 +109,7 @@ def counted(criterion: Node, inputs: list[NetworkInput], below: Iterable[Node]) 
     made = made_samples(below)
     if axis in made:
         return made[axis]
-    nodes = [one.node for one in inputs]
+    nodes = [argument.node for argument in inputs]
     of_axis = next((node.name for node in nodes if node.axis == axis), None)
     if of_axis is None and axis == ONE_STEP:
         return lambda minibatch: next(iter(minibatch.layouts.values())).num_sequences
@@ -120,7 +120,7 @@ def counted(criterion: Node, inputs: list[NetworkInput], below: Iterable[Node]) 
 
 
 def needs_whole(nodes: Iterable[Node]) -> bool:
-    """Whether one of some nodes looks at whole sequences, which cannot come in pieces."""
+    """Return whether one of some nodes looks at whole sequences, which cannot come in pieces."""
     return any(node.kind.time.own_slots for node in nodes)
 
 
@@ -137,58 +137,58 @@ class Arguments:
     def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False, made: int = 0) -> None:
         self.whole, self._made = whole, made
         self.inputs, self._dtype = inputs, np.dtype(dtype)
-        self._of = {one.function: one for one in inputs}
+        self._of = {argument.function: argument for argument in inputs}
         self.pieces = Pieces()
-        static = [one for one in inputs if one.axes.dynamic == 0]
-        self.repeated = [one.function for one in static] if len(static) < len(inputs) or made else []
+        static = [argument for argument in inputs if argument.axes.dynamic == 0]
+        self.repeated = [argument.function for argument in static] if len(static) < len(inputs) or made else []
         """Inputs without dynamic axes whose value is in every sequence of a minibatch."""
-        self._may_have_steps = any(one.may_have_steps for one in inputs)
+        self._may_have_steps = any(argument.may_have_steps for argument in inputs)
         self.is_static = bool(inputs) and len(static) == len(inputs) and not made
-        """Whether no input has dynamic axes."""
+        """Return whether no input has dynamic axes."""
 
-    def by_input(self, given: Any) -> dict[NetworkInput, Any]:
-        """The data by input.
+    def by_input(self, arguments: object) -> dict[NetworkInput, Any]:
+        """Return the data by input.
 
         Raises:
             ArgumentError: something is missing, or is not an input.
         """
-        if not isinstance(given, Mapping):
+        if not isinstance(arguments, Mapping):
             if len(self.inputs) != 1:
                 names = ", ".join(map(str, self.inputs)) or "none"
                 raise ArgumentError(
                     f"the arguments of a function of several inputs are a dictionary {{input: data}}, not "
-                    f"{type(given).__name__}",
+                    f"{type(arguments).__name__}",
                     f"it has: {names}",
                 )
-            return {self.inputs[0]: given}
-        pairs: Mapping[Any, Any] = given
+            return {self.inputs[0]: arguments}
+        pairs: Mapping[Any, Any] = arguments
         try:
-            return {one: pairs[function] for function, one in self._of.items()}
+            return {argument: pairs[function] for function, argument in self._of.items()}
         except KeyError:
             pass  # keys are names, or something is missing
-        found = {self._input(key): data for key, data in pairs.items()}
-        result = {one: found[one] for one in self.inputs if one in found}
-        missing = [one for one in self.inputs if one not in found]
+        by_argument = {self._input(key): data for key, data in pairs.items()}
+        result = {argument: by_argument[argument] for argument in self.inputs if argument in by_argument}
+        missing = [argument for argument in self.inputs if argument not in by_argument]
         if missing:
             raise ArgumentError(f"there are no data for the {missing[0]}", "give {input: data, ...}")
         return result
 
-    def _input(self, key: Any) -> NetworkInput | None:
+    def _input(self, key: object) -> NetworkInput | None:
         if isinstance(key, Function):
             return self._of.get(key)  # an input of some other part of the model may be given, too
         if isinstance(key, str):
-            for one in self.inputs:
-                if key.lower() in (one.node.name.lower(), one.function.name.lower()):
-                    return one
-            names = ", ".join(one.node.name for one in self.inputs)
+            for argument in self.inputs:
+                if key.lower() in (argument.node.name.lower(), argument.function.name.lower()):
+                    return argument
+            names = ", ".join(argument.node.name for argument in self.inputs)
             raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
-    def minibatch(self, given: Any, *, continued: bool = False, resumes: bool = False) -> Minibatch:
-        """The minibatch of some arguments, with data that nobody else changes.
+    def minibatch(self, arguments: object, *, continued: bool = False, resumes: bool = False) -> Minibatch:
+        """Return the minibatch of some arguments, with data that nobody else changes.
 
         Args:
-            given: the arguments.
+            arguments: the arguments.
             continued: pieces of sequences stay in the slots of their source, because they continue in the next
                 minibatch; else each is a sequence of its own.
             resumes: sequences may resume from the minibatch before, as the truth values of a program say.
@@ -196,33 +196,35 @@ class Arguments:
         streams: dict[str, Any] = {}
         layouts: dict[str, Layout] = {}
         sweep_end = truncated = False
-        given, shared = split(given) if isinstance(given, tuple) else (given, None)
+        arguments, shared = split(arguments) if isinstance(arguments, tuple) else (arguments, None)
         begins = shared
-        for one, data in self.by_input(given).items():
-            own = shared
+        for argument, data in self.by_input(arguments).items():
+            starts = shared
             if shared is not None and isinstance(data, Value | MinibatchData):
                 split((data, shared))
             if isinstance(data, MinibatchData):
                 sweep_end |= data.end_of_sweep
                 if data.sample_shape is not None:
-                    check_sample(data.sample_shape, one.axes)
+                    check_sample(data.sample_shape, argument.axes)
                 pieces = continued and data.truncated
                 truncated |= pieces
                 lent = data.lend() if pieces or not data.truncated else None
                 if lent is not None and (pieces or lent[0].dtype == self._dtype):
                     lent_data, layout = lent
-                    streams[one.node.name] = lent_data.astype(self._dtype, copy=False) if pieces else lent_data
-                    layouts[one.node.name] = layout if pieces else single_samples(layout.S)
+                    streams[argument.node.name] = lent_data.astype(self._dtype, copy=False) if pieces else lent_data
+                    layouts[argument.node.name] = layout if pieces else single_samples(layout.S)
                     continue
                 data = data.data
             else:
                 data, given_here = split(data)
-                own = given_here if own is None else own
-                begins = same_beginnings(begins, own)
-                if own is not None and not (one.may_have_steps or (shared is not None and self._may_have_steps)):
-                    message = f"there are truth values for the {one}, which has no sequence axis"
+                starts = given_here if starts is None else starts
+                begins = same_beginnings(begins, starts)
+                if starts is not None and not (
+                    argument.may_have_steps or (shared is not None and self._may_have_steps)
+                ):
+                    message = f"there are truth values for the {argument}, which has no sequence axis"
                     raise ArgumentError(message, "they say where sequences begin: make it a sequence.input_variable")
-            streams[one.node.name], layouts[one.node.name] = self._stream(one, data, own is not None)
+            streams[argument.node.name], layouts[argument.node.name] = self._stream(argument, data, starts is not None)
         self._repeat(streams, layouts)
         _check_counts(layouts)
         if not continued and layouts and not next(iter(layouts.values())).num_sequences:
@@ -240,7 +242,7 @@ class Arguments:
         """Let inputs without dynamic axes have their value in every sequence of the minibatch."""
         if not self.repeated:
             return
-        names = [one.node.name for one in self.inputs if one.function in self.repeated]
+        names = [argument.node.name for argument in self.inputs if argument.function in self.repeated]
         counts = (layout.num_sequences for name, layout in layouts.items() if name not in names)
         count = next(counts, self._made)
         for name in names:
@@ -249,7 +251,7 @@ class Arguments:
             layouts[name] = single_samples(count)
 
     def _continued(self, begins: list[bool], may_resume: bool) -> bool:
-        """Whether sequences of a minibatch may continue in the next one, or from the one before."""
+        """Return whether sequences of a minibatch may continue in the next one, or from the one before."""
         if not may_resume and not all(begins):
             message = "sequences resume from one minibatch to the next in training and in eval only"
             raise ArgumentError(
@@ -260,20 +262,20 @@ class Arguments:
             raise ArgumentError(message, "give the sequences from the start")
         return may_resume and not self.whole
 
-    def _stream(self, one: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
-        """The cells of an input and their layout.
+    def _stream(self, argument: NetworkInput, data: object, apart: bool) -> tuple[Any, Layout]:
+        """Return the cells of an input and their layout.
 
         Args:
-            one: the input.
+            argument: the input.
             data: what a program gives for it.
             apart: each row of an array is a sequence.
         """
         if data is None:
-            return np.zeros((1, 0, one.size), self._dtype), Layout(1, 0, np.zeros((0, 4), np.int64))
+            return np.zeros((1, 0, argument.size), self._dtype), Layout(1, 0, np.zeros((0, 4), np.int64))
         if isinstance(data, Value):
-            batch = data.read(one.axes)
+            batch = data.read(argument.axes)
         else:
-            batch = items_of(data, one.axes) if apart and is_dense(data) else batch_of(data, one.axes)
+            batch = items_of(data, argument.axes) if apart and is_dense(data) else batch_of(data, argument.axes)
         return laid_out(batch, self._dtype)
 
 

@@ -45,112 +45,114 @@ class FreeSizes:
         self._axes: dict[NodeValue, NodeValue | None] = {}
         """By node that unpacks sequences or samples the input that has them; None: their lengths are computed."""
 
-    def __call__(self, given: Any) -> dict[NodeValue, Shape]:
-        """The sizes of the free nodes.
+    def __call__(self, arguments: object) -> dict[NodeValue, Shape]:
+        """Return the sizes of the free nodes.
 
         Args:
-            given: the data, by input.
+            arguments: the data, by input.
 
         Raises:
             ArgumentError: data of an input are missing, or have several sizes.
         """
-        found: dict[NodeValue, Shape] = {}
-        for one in self.nodes:
-            if one in INPUTS:
-                found[one] = _nodes_shape(_sized(axes_of(Function(one)), self._data(one, given)))
+        sizes: dict[NodeValue, Shape] = {}
+        for node in self.nodes:
+            if node in INPUTS:
+                sizes[node] = _nodes_shape(_sized(axes_of(Function(node)), self._data(node, arguments)))
                 continue
-            if one.operation.name == "UnpackBatch":
-                found[one] = (self._longest(self._of_batch(one), given, found, False),)
+            if node.operation.name == "UnpackBatch":
+                sizes[node] = (self._longest(self._of_batch(node), arguments, sizes, False),)
                 continue
-            if one not in self._axes:
-                self._axes[one] = axis_input(one, found)
-            source = self._axes[one]
-            operand = Function(calls.inputs_of(one)[0])
+            if node not in self._axes:
+                self._axes[node] = axis_input(node, sizes)
+            source = self._axes[node]
+            operand = Function(calls.inputs_of(node)[0])
             known = source is not None
-            found[one] = (self._longest(source, given, found) if known else self._computed(operand, given),)
-        return found
+            sizes[node] = (self._longest(source, arguments, sizes) if known else self._computed(operand, arguments),)
+        return sizes
 
     def of_minibatch(
-        self, minibatch: Minibatch, names: Mapping[NodeValue, str], before: Sizes
+        self, minibatch: Minibatch, names: Mapping[NodeValue, str], earlier: Sizes
     ) -> dict[NodeValue, Shape]:
-        """The sizes of a minibatch.
+        """Return the sizes of a minibatch.
 
         Args:
             minibatch: its streams are called like input nodes.
             names: of these.
-            before: the sizes of inputs, which a minibatch does not have.
+            earlier: the sizes of inputs, which a minibatch does not have.
 
         Raises:
             ArgumentError: they have other sizes, or lengths of sequences are computed.
         """
-        found: dict[NodeValue, Shape] = {}
-        for one in self.nodes:
-            if one in INPUTS:
-                count = minibatch.streams[names[one]].shape[-1] if one in names else math.prod(before[one])
-                is_known = count == math.prod(before[one])
-                found[one] = before[one] if is_known else _nodes_shape(_of_elements(axes_of(Function(one)), count))
+        sizes: dict[NodeValue, Shape] = {}
+        for node in self.nodes:
+            if node in INPUTS:
+                count = minibatch.streams[names[node]].shape[-1] if node in names else math.prod(earlier[node])
+                is_known = count == math.prod(earlier[node])
+                sizes[node] = earlier[node] if is_known else _nodes_shape(_of_elements(axes_of(Function(node)), count))
                 continue
-            if one.operation.name == "UnpackBatch":
-                found[one] = (minibatch.layouts[names[self._of_batch(one)]].num_sequences,)
+            if node.operation.name == "UnpackBatch":
+                sizes[node] = (minibatch.layouts[names[self._of_batch(node)]].num_sequences,)
                 continue
-            if one not in self._axes:
-                self._axes[one] = axis_input(one, found)
-            source = self._axes[one]
+            if node not in self._axes:
+                self._axes[node] = axis_input(node, sizes)
+            source = self._axes[node]
             if source is None:
                 message = "the lengths of sequences that are unpacked are computed; a source does not say them"
                 raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
             lengths = minibatch.layouts[names[source]].sequences
-            found[one] = (max(1, int((lengths[:, 3] - lengths[:, 2]).max(initial=1))),)
-        return found
+            sizes[node] = (max(1, int((lengths[:, 3] - lengths[:, 2]).max(initial=1))),)
+        return sizes
 
-    def _data(self, one: NodeValue, given: Any) -> Any:
-        """What a program gives for an input, without what it says of the beginnings of sequences."""
-        function = Function(one)
-        given, _ = split(given) if isinstance(given, tuple) else (given, None)
-        if isinstance(given, Mapping):
-            pairs: Mapping[Any, Any] = given
+    def _data(self, node: NodeValue, arguments: object) -> Any:
+        """Return the data that a program gives for an input, without the flags of the beginnings of sequences."""
+        function = Function(node)
+        arguments, _ = split(arguments) if isinstance(arguments, tuple) else (arguments, None)
+        if isinstance(arguments, Mapping):
+            pairs: Mapping[Any, Any] = arguments
             names = (function.name.lower(), function.uid.lower())
             data = next((data for key, data in pairs.items() if _names(key, function, names)), None)
         else:
-            data = given if len(self._inputs) == 1 else None
+            data = arguments if len(self._inputs) == 1 else None
         if data is None or (isinstance(data, MinibatchData) and not data.num_sequences):
             raise ArgumentError(f"there are no data for the {axes_of(function).name}", "give {input: data, ...}")
         return split(data)[0] if isinstance(data, tuple) else data
 
-    def _of_batch(self, one: NodeValue) -> NodeValue:
-        """An input that has as many sequences as the operand of a node that unpacks the minibatch.
+    def _of_batch(self, node: NodeValue) -> NodeValue:
+        """Return an input that has as many sequences as the operand of a node that unpacks the minibatch.
 
         Raises:
             ArgumentError: the operand has no axis of the minibatch, or one of sequences.
         """
-        if one not in self._axes:
-            operand = Function(calls.inputs_of(one)[0])
+        if node not in self._axes:
+            operand = Function(calls.inputs_of(node)[0])
             inputs = [source for source in operand.arguments if source.dynamic_axes]
             if len(operand.dynamic_axes) != 1 or not inputs:
                 message = f"unpack_batch: one dynamic axis is expected, {operand!r} has {len(operand.dynamic_axes)}"
                 raise ArgumentError(message, "sequence.last(x) and sequence.unpack(x, 0) have no sequence axis")
-            self._axes[one] = inputs[0].root
-        found = self._axes[one]
-        assert found is not None
-        return found
+            self._axes[node] = inputs[0].root
+        input_node = self._axes[node]
+        assert input_node is not None
+        return input_node
 
-    def _longest(self, one: NodeValue, given: Any, found: Mapping[NodeValue, Shape], of_steps: bool = True) -> int:
-        """The steps of the longest sequence of an input, or the number of its sequences."""
-        data, axes = self._data(one, given), axes_of(Function(one))
+    def _longest(
+        self, node: NodeValue, arguments: object, sizes: Mapping[NodeValue, Shape], of_steps: bool = True
+    ) -> int:
+        """Return the steps of the longest sequence of an input, or the number of its sequences."""
+        data, axes = self._data(node, arguments), axes_of(Function(node))
         data = data.data if isinstance(data, MinibatchData) else data
-        if one in found:
-            axes = replace(axes, shape=tuple(reversed(found[one])))
+        if node in sizes:
+            axes = replace(axes, shape=tuple(reversed(sizes[node])))
         batch = data.read(axes) if isinstance(data, Value) else batch_of(data, axes)
         return max(1, int(batch.lengths.max(initial=1)) if of_steps else len(batch.lengths))
 
 
-def _names(key: Any, function: Function, names: Sequence[str]) -> bool:
-    """Whether a key of arguments means an input."""
+def _names(key: object, function: Function, names: Sequence[str]) -> bool:
+    """Return whether a key of arguments means an input."""
     return key == function if isinstance(key, Function) else isinstance(key, str) and key.lower() in names
 
 
-def _sized(axes: InputAxes, data: Any) -> InputAxes:
-    """The axes of an input with the sizes that its data have; samples of a reader may be flat."""
+def _sized(axes: InputAxes, data: object) -> InputAxes:
+    """Return the axes of an input with the sizes that its data have; samples of a reader may be flat."""
     if not isinstance(data, MinibatchData):
         return sized(axes, data)
     sample = data.sample_shape
@@ -160,15 +162,15 @@ def _sized(axes: InputAxes, data: Any) -> InputAxes:
 
 
 def _of_elements(axes: InputAxes, count: int) -> InputAxes:
-    found = of_elements(axes, count)
-    if found is None:
+    result = of_elements(axes, count)
+    if result is None:
         message = f"the minibatch has {count} elements of a sample of the {axes.name}, which do not say its shape"
         raise ArgumentError(message, "give arrays: trainer.train_minibatch({input: array})")
-    return found
+    return result
 
 
 def _nodes_shape(axes: InputAxes) -> Shape:
-    """The shape of a sample as nodes count axes."""
+    """Return the shape of a sample as nodes count axes."""
     return tuple(reversed(axes.shape))
 
 

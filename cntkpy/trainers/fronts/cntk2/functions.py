@@ -1,4 +1,4 @@
-"""What functions offer besides their values: training and testing in one call."""
+"""Functions with training and testing in one call."""
 
 # What programs give is of any type.
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -33,7 +33,7 @@ from cntkpy.trainers.log.totals import Totals
 
 
 class EpochSummary(Record):
-    """What was trained on between two lines of progress, or tested; `summary["loss"]` is `summary.loss`.
+    """Results of training between two lines of progress, or of a test; `summary["loss"]` is `summary.loss`.
 
     Attributes:
         loss: per sample.
@@ -47,7 +47,7 @@ class EpochSummary(Record):
 
 
 class TrainingSummary(Record):
-    """What `Function.train` has done; `summary["updates"]` is `summary.updates`.
+    """Results of `Function.train`; `summary["updates"]` is `summary.updates`.
 
     Attributes:
         updates: minibatches.
@@ -126,13 +126,15 @@ def train(
     """
     known = as_list(callbacks)
     collector = _Collector()
-    writers = [one for one in known if isinstance(one, ProgressWriter)]
-    checkpoint = next((one for one in known if isinstance(one, CheckpointConfig)), None)
-    validation = next((one for one in known if isinstance(one, CrossValidationConfig)), None)
-    tested = next((one for one in known if isinstance(one, TestConfig)), None)
-    for one in known:
-        if one not in writers and one not in (checkpoint, validation, tested):
-            raise ArgumentError(f"{one!r} is no callback", "progress writers, CheckpointConfig, TestConfig and others")
+    writers = [callback for callback in known if isinstance(callback, ProgressWriter)]
+    checkpoint = next((callback for callback in known if isinstance(callback, CheckpointConfig)), None)
+    validation = next((callback for callback in known if isinstance(callback, CrossValidationConfig)), None)
+    tested = next((callback for callback in known if isinstance(callback, TestConfig)), None)
+    for callback in known:
+        if callback not in writers and callback not in (checkpoint, validation, tested):
+            raise ArgumentError(
+                f"{callback!r} is no callback", "progress writers, CheckpointConfig, TestConfig and others"
+            )
     source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, INFINITELY_REPEAT)
     if max_samples is None and epoch_size is not None:
         max_samples = epoch_size * (max_epochs or 1)
@@ -162,11 +164,11 @@ def train(
 
 def test(
     function: Function,
-    minibatch_source: Any,
+    minibatch_source: object,
     minibatch_size: int = 32,
     streams: Sequence[Any] | None = None,
     model_inputs_to_streams: Mapping[Function, Any] | None = None,
-    callbacks: Any = (),
+    callbacks: object = (),
 ) -> EpochSummary:
     """The value of a metric on data: the second of several outputs, a criterion's; for the arguments see `train`."""
     source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, FULL_DATA_SWEEP)
@@ -180,23 +182,23 @@ def test(
 
 def _source(
     function: Function,
-    given: Any,
+    data: object,
     streams: Sequence[Any] | None,
     inputs: Mapping[Function, Any] | None,
     max_samples: int,
 ) -> tuple[Any, Mapping[Function, Any]]:
-    if isinstance(given, tuple | list):
-        given, own = from_arrays(given, function, max_samples)
-        return given, own if inputs is None else inputs
+    if isinstance(data, tuple | list):
+        data, infos = from_arrays(data, function, max_samples)
+        return data, infos if inputs is None else inputs
     if inputs is None:
         if streams is None or len(streams) != len(function.arguments):
             raise ArgumentError("the streams of the inputs are not known", "model_inputs_to_streams={input: stream}")
         inputs = dict(zip(function.arguments, streams, strict=True))
-    return given, inputs
+    return data, inputs
 
 
 class SessionBackend:
-    """What computes and trains functions, see `cntkpy.networks.builders.python.functions.mixins.evaluation.Backend`."""
+    """The `Backend` that computes and trains functions."""
 
     evaluate = staticmethod(evaluate)
     forward = staticmethod(forward)

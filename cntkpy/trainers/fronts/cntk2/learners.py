@@ -24,13 +24,13 @@ from cntkpy.trainers.rules.update_step import OF_MEAN, OF_MINIBATCH, PER_SAMPLE,
 from cntkpy.trainers.rules.updates import Rule
 
 Parameters = Function | Iterable[Function]
-"""What a learner trains: `z.parameters`, or some of them."""
+"""Parameters that a learner trains: `z.parameters`, or some of them."""
 Rate = Values | Schedule
 """A learning rate or a momentum: a number, one for each epoch, pairs (number of epochs, value), or a schedule."""
 
 
 class LearnerOptions(TypedDict, total=False):
-    """What every learner takes besides; None is as not given."""
+    """Options of every learner; None is as not given."""
 
     l1_regularization_weight: float | None
     """L1 regularisation, per sample."""
@@ -39,9 +39,9 @@ class LearnerOptions(TypedDict, total=False):
     gaussian_noise_injection_std_dev: float | Schedule | None
     """The deviation of noise that is added to gradients; a constant."""
     gradient_clipping_threshold_per_sample: float | None
-    """Where gradients are clipped; inf is no clipping."""
+    """Bound of gradients, per sample; inf is no clipping."""
     gradient_clipping_with_truncation: bool | None
-    """Whether elements are clipped; False: the norm is."""
+    """Clip elements (True) or the norm (False)."""
 
 
 @dataclass(eq=False)
@@ -70,18 +70,18 @@ class Learner:
         self.rate_since = (0, 0)
         """Samples and passes over the data that were trained on when the schedule of the rate began."""
         self._state: dict[str, Any] | None = None
-        """What the rule keeps between calls of `update`."""
+        """State of the rule between calls of `update`."""
         self.size: int | None = None
         """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
         self.of_sums = False
-        """Whether the rule is of sums of gradients also where the rate is for minibatches of any size."""
+        """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
     def learning_rate(self) -> float:
-        """The learning rate of now."""
+        """Return the learning rate of now."""
         samples, sweeps = self.rate_since
         return self.rate.at(self.samples_seen - samples, self.sweeps - sweeps)
 
-    def reset_learning_rate(self, learning_rate: Any) -> None:
+    def reset_learning_rate(self, learning_rate: object) -> None:
         """Continue with another learning rate or schedule of it, which begins with the next sample."""
         rate = as_schedule(learning_rate)
         self.rate = rate.for_minibatches_of(self.size) if rate.open and self.size else rate
@@ -105,7 +105,7 @@ class Learner:
         self.samples_seen += samples
         self.sweeps += sweep_end
 
-    def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
+    def update(self, gradient_values: object, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """Change the parameters by gradients that the program has computed; a trainer does that by itself.
 
         Args:
@@ -117,28 +117,30 @@ class Learner:
             True.
         """
         check_range(self.name, "training_sample_count", training_sample_count, 1)
-        named = {str(place): one for place, one in enumerate(self.parameters)}
-        weights = {name: _kept(one) for name, one in named.items()}
-        given = {name: self._gradient(one, gradient_values, weights[name].dtype) for name, one in named.items()}
+        named = {str(place): parameter for place, parameter in enumerate(self.parameters)}
+        weights = {name: _kept(parameter) for name, parameter in named.items()}
+        gradients = {
+            name: self._gradient(parameter, gradient_values, weights[name].dtype) for name, parameter in named.items()
+        }
         if self._state is None:
             self._state = {name: self.rule.start(weight) for name, weight in weights.items()}
-        multipliers = {name: one.root.learning_rate_multiplier for name, one in named.items()}
+        multipliers = {name: parameter.root.learning_rate_multiplier for name, parameter in named.items()}
         change = Update(self.rule, self.regularisation, multipliers)
         key, finite = jax.random.key(self.samples_seen) if change.noisy else None, jnp.asarray(True)
         scalars = scalars_of(jnp.asarray(self.scalars()), jnp.asarray(float(training_sample_count)), finite)
-        found, self._state = change(weights, self._state, given, scalars, key, finite)
-        for name, one in named.items():
-            one.value = np.asarray(found[name])
+        changed, self._state = change(weights, self._state, gradients, scalars, key, finite)
+        for name, parameter in named.items():
+            parameter.value = np.asarray(changed[name])
         self.count(int(training_sample_count), is_sweep_end)
         return True
 
-    def _gradient(self, parameter: Function, given: Any, dtype: Any) -> Any:
-        """The gradient of a parameter among those that a program gives."""
-        if not isinstance(given, Mapping) or parameter not in given:
+    def _gradient(self, parameter: Function, gradients: Any, dtype: Any) -> Any:
+        """Return the gradient of a parameter among those that a program gives."""
+        if not isinstance(gradients, Mapping) or parameter not in gradients:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
-        one: Any = given[parameter]
-        read: Any = getattr(one, "asarray", None)  # of a `Value`
-        array = np.asarray(one if read is None else read(), dtype)
+        gradient: Any = gradients[parameter]
+        read: Any = getattr(gradient, "asarray", None)  # of a `Value`
+        array = np.asarray(gradient if read is None else read(), dtype)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
             raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")
@@ -146,7 +148,7 @@ class Learner:
 
     @property
     def learning_rate_schedule(self) -> Schedule:
-        """The schedule of the learning rate."""
+        """Return the schedule of the learning rate."""
         return self.rate
 
     @property
@@ -166,7 +168,7 @@ class Learner:
 def _learner(
     name: str, parameters: Parameters, rule: Rule, lr: Rate, momentum: Rate, options: LearnerOptions
 ) -> Learner:
-    found = checked_parameters(name, parameters)
+    trained = checked_parameters(name, parameters)
     known = {
         "l1_regularization_weight": "l1",
         "l2_regularization_weight": "l2",
@@ -181,7 +183,7 @@ def _learner(
     rate, kept = as_schedule(lr), as_schedule(momentum)
     for value in kept.values:
         check_range(name, "momentum", value, 0.0, 1.0)
-    return Learner(found, rule, rate, kept, _regularisation(name, values), name)
+    return Learner(trained, rule, rate, kept, _regularisation(name, values), name)
 
 
 def _regularisation(name: str, values: dict[str, Any]) -> Regularisation:
@@ -202,30 +204,32 @@ def _regularisation(name: str, values: dict[str, Any]) -> Regularisation:
     return Regularisation(**values)
 
 
-def _is_infinite(given: Any) -> bool:
-    """Whether it is the number infinity."""
-    return isinstance(given, float | np.floating) and given == math.inf
+def _is_infinite(value: object) -> bool:
+    """Return whether it is the number infinity."""
+    return isinstance(value, float | np.floating) and value == math.inf
 
 
-def checked_parameters(name: str, given: Any) -> tuple[Function, ...]:
-    """What a learner is to train, as a tuple.
+def checked_parameters(name: str, parameters: object) -> tuple[Function, ...]:
+    """Return the parameters that a learner is to train, as a tuple.
 
     Raises:
         ArgumentError: it is no parameter, or there is none.
     """
-    found: tuple[Any, ...] = (
-        tuple(given) if isinstance(given, Iterable) and not isinstance(given, Function) else (given,)
+    functions: tuple[Any, ...] = (
+        tuple(parameters)
+        if isinstance(parameters, Iterable) and not isinstance(parameters, Function)
+        else (parameters,)
     )
-    for one in found:
-        if not isinstance(one, Function) or not one.is_parameter:
-            raise ArgumentError(f"{name} trains parameters, not {one!r}", "give z.parameters")
-        if found.count(one) > 1:
-            raise ArgumentError(f"{name} was given {one!r} twice", "give each parameter once")
-    if not found:
+    for function in functions:
+        if not isinstance(function, Function) or not function.is_parameter:
+            raise ArgumentError(f"{name} trains parameters, not {function!r}", "give z.parameters")
+        if functions.count(function) > 1:
+            raise ArgumentError(f"{name} was given {function!r} twice", "give each parameter once")
+    if not functions:
         raise ArgumentError(
             f"{name} was given no parameters", "give z.parameters; a network without any is not trained"
         )
-    return found
+    return functions
 
 
 def sgd(parameters: Parameters, lr: Rate, **options: Unpack[LearnerOptions]) -> Learner:
@@ -245,7 +249,7 @@ def momentum_sgd(
 ) -> Learner:
     """SGD with momentum: `v <- m v + lr g; W <- W - v`; with `unit_gain` `(1-m) lr g` in the place of `lr g`."""
     check_flag("momentum_sgd", "unit_gain", unit_gain)
-    return _learner("momentum_sgd", parameters, standard.momentum(unit_gain), lr, momentum, options)
+    return _learner("momentum_sgd", parameters, updates.momentum(unit_gain, by_rows=False), lr, momentum, options)
 
 
 def nesterov(
@@ -253,7 +257,7 @@ def nesterov(
 ) -> Learner:
     """Nesterov's momentum: `v <- m v + lr g; W <- W - m v - lr g`."""
     check_flag("nesterov", "unit_gain", unit_gain)
-    return _learner("nesterov", parameters, standard.nesterov(unit_gain), lr, momentum, options)
+    return _learner("nesterov", parameters, updates.nesterov(unit_gain, by_rows=False), lr, momentum, options)
 
 
 def adagrad(
@@ -383,8 +387,8 @@ def adadelta(
     return _learner("adadelta", parameters, standard.adadelta(rho, epsilon), lr, 0.0, options)
 
 
-def _beta(name: str, given: Any) -> tuple[float, bool]:
-    schedule = as_schedule(given)
+def _beta(name: str, momentum: object) -> tuple[float, bool]:
+    schedule = as_schedule(momentum)
     if not schedule.constant:
         raise ArgumentError(f"the variance momentum of {name} is constant")
     value, size = schedule.at(0), schedule.size
@@ -398,7 +402,7 @@ def _beta(name: str, given: Any) -> tuple[float, bool]:
 
 @dataclass(frozen=True)
 class BlockMomentumOptions:
-    """How workers join their models after a block of samples.
+    """Joining of workers' models after a block of samples.
 
     Args:
         block_size: samples of all workers.
@@ -445,9 +449,9 @@ def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int =
 
 
 def _kept(parameter: Function) -> NDArray[Any]:
-    """The value of a parameter as it is kept: that of half precision in single."""
-    found = cell_of(parameter.root).current()
-    return parameter.value if found is None else found
+    """Return the value of a parameter as it is kept: that of half precision in single."""
+    value = cell_of(parameter.root).current()
+    return parameter.value if value is None else value
 
 
 def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | None) -> DistributedLearner:
@@ -458,6 +462,6 @@ def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | Non
     if not is_number(after) or after < 0:
         raise ArgumentError(f"the samples before workers train together are a number from 0 on, not {after!r}")
     fields = {name: getattr(learner, name) for name in Learner.__dataclass_fields__}
-    found = DistributedLearner(**fields, after=int(after), block=block)
-    found.size, found.of_sums = learner.size, learner.of_sums
-    return found
+    distributed = DistributedLearner(**fields, after=int(after), block=block)
+    distributed.size, distributed.of_sums = learner.size, learner.of_sums
+    return distributed

@@ -1,4 +1,4 @@
-"""What a trainer trains: the network of a loss and a metric, the parameters of its learners, the data that it takes."""
+"""The objective of a trainer: the network of a loss and a metric, the parameters of its learners, its data."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Objective:
         learners: Sequence[Learner] = (),
         sizes: Sizes | None = None,
     ) -> None:
-        roots = [with_samples(one) for one in criteria]
+        roots = [with_samples(criterion) for criterion in criteria]
         self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
         if not all(map(has_one_element, self.nodes)):
             pairs = zip(roots, self.nodes, strict=True)
-            roots = [one if has_one_element(node) else reduce_sum(one) for one, node in pairs]
+            roots = [criterion if has_one_element(node) else reduce_sum(criterion) for criterion, node in pairs]
             self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
-        self.roots, self.sizes = [one.root for one in roots], sizes or {}
+        self.roots, self.sizes = [criterion.root for criterion in roots], sizes or {}
         self._learners = learners
         self.learner_of = self._choose_parameters() if learners else {}
         self.assigned = self._assigned()
@@ -77,7 +77,7 @@ class Objective:
         self.cells = [cell_of(value) for value, node in self.model.nodes.items() if _changes(node)]
 
     def samples_of(self, minibatch: Minibatch) -> int:
-        """The samples of a minibatch that the first criterion counts."""
+        """Return the samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
 
     @property
@@ -86,48 +86,48 @@ class Objective:
         return any(HOST in node.options for node in self.model.nodes.values())
 
     def _assigned(self) -> dict[str, NodeValue]:
-        """The parameters of `assign`, which no gradient changes."""
+        """Return the parameters of `assign`, which no gradient changes."""
         nodes = [node.input(0) for node in self.model.nodes.values() if node.kind.name == "Assign"]
-        found = {node.name: value for value, node in self.model.nodes.items() if node in nodes}
+        assigned = {node.name: value for value, node in self.model.nodes.items() if node in nodes}
         for node in nodes:
             node.learning_rate_multiplier = 0.0
-        return found
+        return assigned
 
     def names(self) -> dict[NodeValue, str]:
-        """How the network calls the nodes of the program."""
+        """Return the names in the network of the nodes of the program."""
         copies = self._sized.copies.items()
         sized = {value: self.model.nodes[copy].name for value, copy in copies if copy in self.model.nodes}
         return {value: node.name for value, node in self.model.nodes.items()} | sized
 
     def compiled_step(self, strategy: Strategy, buckets: Buckets) -> CompiledStep:
         """Return the step that trains the parameters of the learners, with the padded shapes of minibatches."""
-        first, *others = self._learners
-        places = {id(one): at for at, one in enumerate(others)}
+        first, *further = self._learners
+        places = {id(learner): index for index, learner in enumerate(further)}
         groups = {
-            name: Group(one.rule, one.regularisation, places[id(one)])
-            for name, one in self.learner_of.items()
-            if id(one) in places
+            name: Group(learner.rule, learner.regularisation, places[id(learner)])
+            for name, learner in self.learner_of.items()
+            if id(learner) in places
         }
         update = first.rule, first.regularisation
         return CompiledStep(self.model.network, self.nodes, *update, strategy=strategy, groups=groups, buckets=buckets)
 
     def user_learners(self) -> dict[str, tuple[Function, PythonLearner]]:
         """By the name of its node, each parameter that Python code changes, and its learner."""
-        found = {name: one for name, one in self.learner_of.items() if isinstance(one, PythonLearner)}
-        names = {one: node.name for one, node in self.model.nodes.items()}
+        by_name = {name: entry for name, entry in self.learner_of.items() if isinstance(entry, PythonLearner)}
+        names = {entry: node.name for entry, node in self.model.nodes.items()}
         return {
-            names[one.root]: (one, learner)
-            for learner in dict.fromkeys(found.values())
-            for one in learner.parameters
-            if names.get(one.root) in found
+            names[entry.root]: (entry, learner)
+            for learner in dict.fromkeys(by_name.values())
+            for entry in learner.parameters
+            if names.get(entry.root) in by_name
         }
 
     def _choose_parameters(self) -> dict[str, Learner]:
         """Only parameters of the learners are trained; by name, the learner of each."""
         wanted: dict[Node, Learner] = {}
         for learner in self._learners:
-            for one in learner.parameters:
-                node = self.model.nodes.get(one.root)
+            for parameter in learner.parameters:
+                node = self.model.nodes.get(parameter.root)
                 if node is None:
                     continue
                 if node in wanted:
@@ -161,14 +161,14 @@ class CurrentSettings:
         """Schedules that do not change, and the seed, which the settings are from; [] where some schedule changes."""
 
     def get(self, seed: int) -> EpochSettings:
-        """The settings with a seed of random masks."""
+        """Return the settings with a seed of random masks."""
         now: list[Any] = [seed]
-        for one in self._learners:
-            now += one.rate, one.momentum
+        for learner in self._learners:
+            now += learner.rate, learner.momentum
         if self._settings is not None and now == self._constants:
             return self._settings
-        self._constants = now if all(one.constant for one in now[1:]) else []
-        (value, kept, rate_for, per_sample), *more = (one.scalars() for one in self._learners)
+        self._constants = now if all(learner.constant for learner in now[1:]) else []
+        (value, kept, rate_for, per_sample), *groups = (learner.scalars() for learner in self._learners)
         self._settings = EpochSettings(
             value,
             kept,
@@ -176,14 +176,14 @@ class CurrentSettings:
             seed,
             per_step=not per_sample,
             rate_for=int(rate_for),
-            more=tuple(more),
+            group_scalars=tuple(groups),
             counted=True,
         )
         return self._settings
 
 
 def _changes(node: Node) -> bool:
-    """Whether training may change a node."""
+    """Return whether training may change a node."""
     return node.is_parameter or bool(node.kind.running)
 
 
@@ -191,60 +191,64 @@ def _network_of(
     criteria: Sequence[Function], group: str, outputs: Sequence[Any], sizes: Sizes | None
 ) -> tuple[graph.Model, list[Node], Known]:
     """The network of criteria and of what else a model gives; the nodes of the criteria; what is in whose place."""
-    roots = [one.root for one in criteria]
+    roots = [function.root for function in criteria]
     groups = {group: roots[:1], "evaluation": roots if group == "evaluation" else roots[1:], "output": outputs}
-    made, known = sized_model([*roots, *(one for one in outputs if one not in roots)], groups, sizes)
+    made, known = sized_model([*roots, *(function for function in outputs if function not in roots)], groups, sizes)
     return made, [made.nodes[known.of(root)] for root in roots], known
 
 
-def loss_and_metric(model: Function | None, given: Any) -> tuple[Function, Function | None]:
+def loss_and_metric(model: Function | None, criteria: object) -> tuple[Function, Function | None]:
     """The loss and the metric of what a program gives: functions, names of nodes, or None for those of the network."""
-    if isinstance(given, Function):
-        several: list[Any] = list(given.outputs)
-    elif given is None and model is not None:
+    if isinstance(criteria, Function):
+        several: list[Any] = list(criteria.outputs)
+    elif criteria is None and model is not None:
         network = model.model.network
         nodes = {node: value for value, node in model.model.nodes.items()}
         groups = network.groups["criterion"][:1] + network.groups["evaluation"][:1]
         several = [Function(nodes[node]) for node in groups]
     else:
-        several = as_list(given)
-    found = [_criterion(model, one) for one in several if one is not None]
-    if not found or len(found) > 2:
-        raise ArgumentError(f"a trainer has a loss and perhaps a metric, not {len(found)} criteria", "(loss, metric)")
-    return found[0], found[1] if len(found) == 2 else None
+        several = as_list(criteria)
+    functions = [_criterion(model, criterion) for criterion in several if criterion is not None]
+    if not functions or len(functions) > 2:
+        raise ArgumentError(
+            f"a trainer has a loss and perhaps a metric, not {len(functions)} criteria", "(loss, metric)"
+        )
+    return functions[0], functions[1] if len(functions) == 2 else None
 
 
-def _criterion(model: Function | None, given: Any) -> Function:
-    if isinstance(given, Function):
-        if given.is_leaf:
+def _criterion(model: Function | None, criterion: object) -> Function:
+    if isinstance(criterion, Function):
+        if criterion.is_leaf:
             hint = "cross_entropy_with_softmax(z, y)"
-            raise ArgumentError(f"a criterion is computed from others, {given!r} is not", hint)
-        return given
-    if isinstance(given, str) and model is not None:
-        found = model.find_by_name(given)
-        if found is not None:
-            return found
-        raise ArgumentError(f"the network has no node '{given}'")
-    if isinstance(given, Node) and model is not None:
-        return _criterion(model, given.name)
-    raise ArgumentError(f"a criterion is a function, not {type(given).__name__}")
+            raise ArgumentError(f"a criterion is computed from others, {criterion!r} is not", hint)
+        return criterion
+    if isinstance(criterion, str) and model is not None:
+        function = model.find_by_name(criterion)
+        if function is not None:
+            return function
+        raise ArgumentError(f"the network has no node '{criterion}'")
+    if isinstance(criterion, Node) and model is not None:
+        return _criterion(model, criterion.name)
+    raise ArgumentError(f"a criterion is a function, not {type(criterion).__name__}")
 
 
-def learners_of(given: Any) -> list[Learner]:
+def learners_of(learners: object) -> list[Learner]:
     """The learners of what a program gives, checked."""
-    several: list[Any] = [one.as_learner() if isinstance(one, UserLearner) else one for one in as_list(given)]
-    for one in several:
-        if isinstance(one, Function):
+    several: list[Any] = [
+        learner.as_learner() if isinstance(learner, UserLearner) else learner for learner in as_list(learners)
+    ]
+    for learner in several:
+        if isinstance(learner, Function):
             raise ArgumentError("a function is not a learner", "Trainer(model, (loss, metric), learner)")
-        if not isinstance(one, Learner):
-            raise ArgumentError(f"{type(one).__name__} is not a learner", "make one: sgd(z.parameters, lr=0.1)")
+        if not isinstance(learner, Learner):
+            raise ArgumentError(f"{type(learner).__name__} is not a learner", "make one: sgd(z.parameters, lr=0.1)")
     if not several:
         raise ArgumentError("a trainer needs a learner", "sgd(z.parameters, lr=0.1)")
-    shared = [one for one in several if isinstance(one, DistributedLearner)]
+    shared = [learner for learner in several if isinstance(learner, DistributedLearner)]
     if shared and len(shared) < len(several):
         raise ArgumentError("some learners are for several workers, others are not", "data_parallel(learner) for each")
-    if len(several) > 1 and any(one.block is not None for one in shared):
+    if len(several) > 1 and any(learner.block is not None for learner in shared):
         raise ArgumentError("block momentum takes one learner", "data_parallel(learner) for each of several learners")
-    if len({one.after for one in shared}) > 1:
+    if len({learner.after for learner in shared}) > 1:
         raise ArgumentError("the learners are distributed after different numbers of samples", "give all the same")
     return several

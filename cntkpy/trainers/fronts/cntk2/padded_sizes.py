@@ -12,10 +12,10 @@ class PaddedSizes:
         self._known: list[int] = []
 
     def of(self, samples: int) -> int:
-        """The size for a minibatch of so many samples: less than twice as many."""
+        """Return the size for a minibatch of so many samples: less than twice as many."""
         samples = max(1, samples)
-        found = min((one for one in self._known if samples <= one < 2 * samples), default=None)
-        if found is None:
-            found = round_to(samples) if self._known else samples
-            self._known.append(found)
-        return found
+        size = min((bound for bound in self._known if samples <= bound < 2 * samples), default=None)
+        if size is None:
+            size = round_to(samples) if self._known else samples
+            self._known.append(size)
+        return size

@@ -35,65 +35,65 @@ class TrainingPass:
     Attributes:
         values: computes the functions.
         kept: those of them that have gradients.
-        given: the arguments of the computation: parameters, state, minibatch, key of random numbers.
+        arguments: those of the computation: parameters, state, minibatch, key of random numbers.
         stack: the data; None: there are none.
-        found: what the computation gave, by name; None: it was not done yet.
+        results: what the computation gave, by name; None: it was not done yet.
     """
 
     values: Values
     kept: Sequence[Function]
-    given: tuple[Mapping[str, Any], Mapping[str, Any], Batch, Any]
+    arguments: tuple[Mapping[str, Any], Mapping[str, Any], Batch, Any]
     stack: Stack | None
-    found: Mapping[str, Any] | None = None
+    results: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
-        """The computation of functions for some data, to be done by `compute` or with the first gradients."""
+    def of(cls, values: Values, kept: Sequence[Function], arguments: object) -> TrainingPass:
+        """Return the computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
         key = jax.random.key(values.draws.passes)
-        given = network_parameters(values.network), network_state(values.network), batch, key
-        return cls(values, kept, given, stack)
+        inputs = network_parameters(values.network), network_state(values.network), batch, key
+        return cls(values, kept, inputs, stack)
 
     def compute(self) -> Mapping[str, Any]:
-        """The values by name; batch normalisation gets the running statistics when they are computed."""
-        return self._done(*self.values.in_training(*self.given)) if self.found is None else self.found
+        """Return the values by name; batch normalisation gets the running statistics when they are computed."""
+        return self._done(*self.values.training.values(*self.arguments)) if self.results is None else self.results
 
-    def _done(self, found: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _done(self, results: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
         """Note what was computed, the first time."""
-        jax.block_until_ready(found)
+        jax.block_until_ready(results)
         raise_failure()
-        if self.found is None:
+        if self.results is None:
             check_sequences(self.values.network, after)
-            self.values.keep_statistics(after, found)
-            self.found = found
-        return self.found
+            self.values.keep_statistics(after, results)
+            self.results = results
+        return self.results
 
     def value(self, function: Function) -> Any:
-        """The value of one of the functions, see `Function.eval`."""
-        found = {name: np.asarray(one) for name, one in self.compute().items()}
-        return self.values.samples(self._node(function), found, self.stack)
+        """Return the value of one of the functions, see `Function.eval`."""
+        results = {name: np.asarray(array) for name, array in self.compute().items()}
+        return self.values.samples.of(self._node(function), results, self.stack)
 
     def ones(self, function: Function) -> Any:
-        """A gradient of 1 for each element of the value of a function."""
-        value = self.values.samples(self._node(function), self._alike(function), self.stack)
-        return [np.ones_like(one) for one in value] if isinstance(value, list) else np.ones_like(value)
+        """Return a gradient of 1 for each element of the value of a function."""
+        value = self.values.samples.of(self._node(function), self._alike(function), self.stack)
+        return [np.ones_like(array) for array in value] if isinstance(value, list) else np.ones_like(value)
 
     def _node(self, function: Function) -> Node:
         return self.values.output_nodes[self.values.outputs.index(function)]
 
     def _alike(self, function: Function) -> Mapping[str, Any]:
         """Values with the samples that those of a function have; before it is computed zeros, if that suffices."""
-        if self.found is not None:
-            return self.found
-        shapes = self.values.shapes(self.given)
+        if self.results is not None:
+            return self.results
+        shapes = self.values.training.shapes(self.arguments)
         if any(name.endswith(LENGTHS) for name in shapes):  # how many samples there are depends on the data
             return self.compute()
         name = self._node(function).name
         return {name: np.zeros(shapes[name].shape, shapes[name].dtype)}
 
     def gradients(self, roots: Mapping[Function, Any], wanted: Sequence[Function]) -> dict[Function, Any]:
-        """The gradients of the sum of functions, each multiplied by what is given for it.
+        """Return the gradients of the sum of functions, each multiplied by what is given for it.
 
         Args:
             roots: by function, an array like its value, or a list of them for sequences.
@@ -105,25 +105,27 @@ class TrainingPass:
         factors: dict[str, Any] = {}
         for function, gradient in roots.items():
             node = self._node(function)
-            cells = self.values.cells(node, gradient, self._alike(function), self.stack)
+            cells = self.values.samples.cells(node, gradient, self._alike(function), self.stack)
             factors[node.name] = cells + factors.get(node.name, 0)
-        parameters, state, batch, key = self.given
-        nodes = {one: node for one in wanted if (node := self.values.node_of(one.root)) is not None}
-        own = {node.name: parameters[node.name] for one, node in nodes.items() if one.is_parameter}
-        data = {node.name: _dense(batch.inputs[node.name], node) for one, node in nodes.items() if one.is_input}
-        others = {name: array for name, array in parameters.items() if name not in own}
-        *done, (of_own, of_data) = self.values.with_gradients((own, data), factors, (others, state, batch, key))
+        parameters, state, batch, key = self.arguments
+        nodes = {variable: node for variable in wanted if (node := self.values.node_of(variable.root)) is not None}
+        trained = {node.name: parameters[node.name] for variable, node in nodes.items() if variable.is_parameter}
+        data = {
+            node.name: _dense(batch.inputs[node.name], node) for variable, node in nodes.items() if variable.is_input
+        }
+        fixed = {name: array for name, array in parameters.items() if name not in trained}
+        *done, (of_own, of_data) = self.values.training.gradients((trained, data), factors, (fixed, state, batch, key))
         self._done(*done)
-        found: dict[Function, Any] = {}
-        for one, node in nodes.items():
-            if one.is_input:
-                gradient = self.values.samples(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
-                found[one] = gradient.sum(axis=0) if one in self.values.arguments.repeated else gradient
+        result: dict[Function, Any] = {}
+        for variable, node in nodes.items():
+            if variable.is_input:
+                gradient = self.values.samples.of(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
+                result[variable] = gradient.sum(axis=0) if variable in self.values.arguments.repeated else gradient
             else:
-                gradient = np.asarray(of_own[node.name]).reshape(one.shape)
-                found[one] = gradient.astype(HALF) if one.dtype == HALF else gradient
+                gradient = np.asarray(of_own[node.name]).reshape(variable.shape)
+                result[variable] = gradient.astype(HALF) if variable.dtype == HALF else gradient
         raise_failure()
-        return found
+        return result
 
 
 def _dense(array: Any, node: Node) -> Any:
@@ -132,73 +134,77 @@ def _dense(array: Any, node: Node) -> Any:
 
 
 def forward(
-    arguments: Any, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
+    arguments: object, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
 ) -> tuple[TrainingPass | None, dict[Function, Any]]:
     """See `Function.forward`."""
     if not kept:
-        found = evaluate(outputs[0], arguments, outputs, as_numpy)
-        return None, found if len(outputs) > 1 else {outputs[0]: found}
-    values = values_of([*outputs, *(one for one in kept if one not in outputs)], arguments)
+        value = evaluate(outputs[0], arguments, outputs, as_numpy)
+        return None, value if len(outputs) > 1 else {outputs[0]: value}
+    values = values_of([*outputs, *(function for function in kept if function not in outputs)], arguments)
     state = TrainingPass.of(values, kept, arguments)
     state.compute()
-    return state, {one: _given(state, one, state.value(one), as_numpy) for one in outputs}
+    return state, {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
 
 
-def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
+def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
     """See `Function.backward`."""
     if not isinstance(state, TrainingPass):
         message = "there is no forward pass to go back through"
         raise ArgumentError(message, "state, values = f.forward(data, keep_for_backward=f.outputs)")
-    for one in roots:
-        if one not in state.kept:
-            raise ArgumentError(f"{one!r} was not kept for backward", "keep_for_backward takes the outputs it is for")
+    for function in roots:
+        if function not in state.kept:
+            raise ArgumentError(
+                f"{function!r} was not kept for backward", "keep_for_backward takes the outputs it is for"
+            )
     wanted = _variables(state.values, variables)
-    found = state.gradients(roots, wanted)
-    return {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
+    results = state.gradients(roots, wanted)
+    return {function: _given(state, function, gradient, as_numpy) for function, gradient in results.items()}
 
 
 def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
     """See `Function.grad`."""
     root = function.output if root is None else root.output
     if wrt is None:
-        wrt = [one for one in root.arguments if one.needs_gradient] or root.arguments
+        wrt = [variable for variable in root.arguments if variable.needs_gradient] or root.arguments
     several: list[Any] = [wrt] if isinstance(wrt, Function) else list(wrt)
     if not several:
         raise ArgumentError("the function has no inputs", "say what to differentiate by: wrt=[parameter, ...]")
-    more = [outputs] if isinstance(outputs, Function) else list(outputs or ())
-    values = values_of([*dict.fromkeys([root, *more])], at)
+    extra = [outputs] if isinstance(outputs, Function) else list(outputs or ())
+    values = values_of([*dict.fromkeys([root, *extra])], at)
     wanted = _variables(values, several, root)
     state = TrainingPass.of(values, [root], at)
-    found = state.gradients({root: state.ones(root)}, wanted)
-    given = {one: _given(state, one, gradient, as_numpy) for one, gradient in found.items()}
-    answer = given[wanted[0]] if len(wanted) == 1 else given
-    if not more:
+    results = state.gradients({root: state.ones(root)}, wanted)
+    converted = {variable: _given(state, variable, gradient, as_numpy) for variable, gradient in results.items()}
+    answer = converted[wanted[0]] if len(wanted) == 1 else converted
+    if not extra:
         return answer
-    shown = {one: _given(state, one, state.value(one), as_numpy) for one in more}
-    return answer, shown[more[0]] if len(more) == 1 else shown
+    shown = {variable: _given(state, variable, state.value(variable), as_numpy) for variable in extra}
+    return answer, shown[extra[0]] if len(extra) == 1 else shown
 
 
-def _variables(values: Values, given: Iterable[Function], root: Function | None = None) -> list[Function]:
-    """What to differentiate by; `root` is differentiated, or None: several functions are.
+def _variables(values: Values, variables: Iterable[Function], root: Function | None = None) -> list[Function]:
+    """Return the variables to differentiate by; `root` is differentiated, or None: several functions are.
 
     Raises:
         ArgumentError: it is not a parameter or input that the functions depend on.
     """
-    wanted = [given] if isinstance(given, Function) else list(given)
-    for one in wanted:
-        check_type("what to differentiate by", one, Function, "wrt=[z.W], or wrt=z.parameters")
-        node = values.node_of(one.root)
-        if node is None or not (one.is_input or one.is_parameter):
-            what = "the function" if root is None else repr(root)
-            raise ArgumentError(f"{what} does not depend on {one!r}", "its parameters and inputs have gradients")
+    wanted = [variables] if isinstance(variables, Function) else list(variables)
+    for variable in wanted:
+        check_type("what to differentiate by", variable, Function, "wrt=[z.W], or wrt=z.parameters")
+        node = values.node_of(variable.root)
+        if node is None or not (variable.is_input or variable.is_parameter):
+            subject = "the function" if root is None else repr(root)
+            raise ArgumentError(
+                f"{subject} does not depend on {variable!r}", "its parameters and inputs have gradients"
+            )
     return wanted
 
 
-def _given(state: TrainingPass, function: Function, found: Any, as_numpy: bool) -> Any:
-    """The values or the gradient of a function as they were asked for."""
+def _given(state: TrainingPass, function: Function, value: object, as_numpy: bool) -> Any:
+    """Return the values or the gradient of a function as they were asked for."""
     if as_numpy:
-        return found
+        return value
     values = state.values
     is_one = function in values.arguments.repeated  # its gradient is summed over the minibatch
     node = values.node_of(per_sample(function.root))
-    return Value.of_result(found, not is_one and node is not None and values.has_batch(node))
+    return Value.of_result(value, not is_one and node is not None and values.samples.has_batch(node))

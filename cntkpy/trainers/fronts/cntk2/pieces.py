@@ -17,45 +17,45 @@ from cntkpy.readers.minibatch import Layout
 HINT = "(data, [True, False]): for each sequence whether it begins here, else it resumes from the minibatch before"
 
 
-def split(given: Any) -> tuple[Any, list[bool] | None]:
+def split(data: object) -> tuple[Any, list[bool] | None]:
     """Data without what is said of the beginnings of its sequences, and that; None: nothing is said.
 
     Args:
-        given: data, or a pair of data and truth values; data of an input, or of all inputs.
+        data: data, or a pair of data and truth values; data of an input, or of all inputs.
     """
-    if isinstance(given, Value):
-        return given, given.begins
-    if not isinstance(given, tuple):
-        return given, None
-    pair: tuple[Any, ...] = given
+    if isinstance(data, Value):
+        return data, data.begins
+    if not isinstance(data, tuple):
+        return data, None
+    pair: tuple[Any, ...] = data
     flags: Any = pair[1] if len(pair) == 2 else None
     if flags is None and len(pair) in (1, 2):
         return pair[0], None
     if isinstance(pair[0], Value | MinibatchData):
-        what = type(pair[0]).__name__
-        message = f"truth values go with arrays and lists; a {what} knows itself where its sequences begin"
+        kind = type(pair[0]).__name__
+        message = f"truth values go with arrays and lists; a {kind} knows itself where its sequences begin"
         raise ArgumentError(message, "Value.create(input, data, seq_starts=[True, False])")
     several = isinstance(flags, list | tuple | np.ndarray)
-    if not several or not all(isinstance(one, bool | np.bool_) for one in flags):
+    if not several or not all(isinstance(flag, bool | np.bool_) for flag in flags):
         raise ArgumentError(f"a pair of data has truth values after the data, not {flags!r}", HINT)
-    return pair[0], [bool(one) for one in flags]
+    return pair[0], [bool(flag) for flag in flags]
 
 
-def same_beginnings(one: list[bool] | None, other: list[bool] | None) -> list[bool] | None:
-    """What is said of the beginnings of sequences, of two inputs of a minibatch.
+def same_beginnings(first: list[bool] | None, second: list[bool] | None) -> list[bool] | None:
+    """Return the flags of the beginnings of sequences, of two inputs of a minibatch.
 
     Raises:
         ArgumentError: they differ.
     """
-    if one is not None and other is not None and one != other:
+    if first is not None and second is not None and first != second:
         raise ArgumentError(
-            f"one input has the truth values {one}, another {other}: sequences begin in all or none", HINT
+            f"one input has the truth values {first}, another {second}: sequences begin in all or none", HINT
         )
-    return other if one is None else one
+    return second if first is None else first
 
 
 def check_beginnings(begins: list[bool] | None, layouts: Mapping[str, Layout]) -> None:
-    """Whether there is a truth value for each sequence.
+    """Check that there is a truth value for each sequence.
 
     Raises:
         ArgumentError: there are more, or fewer.
@@ -69,24 +69,24 @@ class Pieces:
     """Knows how far the sequences of the last minibatch have come."""
 
     def __init__(self) -> None:
-        self._before: list[int] | None = None
+        self._steps: list[int] | None = None
         """The steps of each sequence so far; 0: it cannot continue."""
 
     @property
     def state(self) -> list[int] | None:
-        """What a checkpoint keeps."""
-        return self._before
+        """Return the position, as checkpoints keep it."""
+        return self._steps
 
     @state.setter
     def state(self, state: list[int] | None) -> None:
-        self._before = state
+        self._steps = state
 
     def forget(self) -> None:
-        """What comes next resumes from nothing."""
-        self._before = None
+        """Let the next sequences resume from nothing."""
+        self._steps = None
 
     def place(self, layouts: Mapping[str, Layout], begins: list[bool]) -> dict[str, Layout]:
-        """The layout of pieces, the same one for all inputs.
+        """Return the layout of pieces, the same one for all inputs.
 
         Args:
             layouts: of the inputs, each sequence from its beginning.
@@ -95,21 +95,21 @@ class Pieces:
         Raises:
             ArgumentError: inputs have pieces of other lengths, or there is nothing to resume from.
         """
-        (first, whole), *others = layouts.items()
-        for name, other in others:
-            if not np.array_equal(other.sequences, whole.sequences):
+        (first, whole), *following = layouts.items()
+        for name, layout in following:
+            if not np.array_equal(layout.sequences, whole.sequences):
                 message = f"the pieces of sequences have other lengths in '{name}' than in '{first}'"
                 raise ArgumentError(message, "all inputs of sequences that continue are cut alike")
-        before = self._before or []
-        if not all(begins) and len(before) != len(begins):
-            message = f"{len(begins)} sequences cannot resume from a minibatch of {len(before)}"
+        steps = self._steps or []
+        if not all(begins) and len(steps) != len(begins):
+            message = f"{len(begins)} sequences cannot resume from a minibatch of {len(steps)}"
             raise ArgumentError(message, "give as many sequences in every minibatch; True for those that begin")
         rows = np.array(whole.sequences)
-        for at, begin in enumerate(begins):
-            if not begin and not before[at]:
-                message = f"sequence {at} cannot continue: it was shorter than others in the minibatch before"
+        for number, begin in enumerate(begins):
+            if not begin and not steps[number]:
+                message = f"sequence {number} cannot continue: it was shorter than others in the minibatch before"
                 raise ArgumentError(message, "only the last piece of a sequence may be shorter")
-            rows[at, 2] = 0 if begin else -before[at]
+            rows[number, 2] = 0 if begin else -steps[number]
         ends = rows[:, 3]
-        self._before = np.where(ends == whole.T, ends - rows[:, 2], 0).tolist()
+        self._steps = np.where(ends == whole.T, ends - rows[:, 2], 0).tolist()
         return dict.fromkeys(layouts, Layout(whole.T, whole.S, rows))

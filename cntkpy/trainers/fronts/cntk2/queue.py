@@ -41,18 +41,18 @@ class ObjectiveStep:
         self._make = make
         self._step: CompiledStep | None = None
         self._changing = 0
-        """How many constants were known to change when the step was compiled."""
+        """Number of constants that were known to change when the step was compiled."""
         self._batchers: dict[bool, Batcher] = {}
         """By whether they take a minibatch alone."""
 
     @property
     def started(self) -> bool:
-        """Whether the compiled step was made."""
+        """Return whether the compiled step was made."""
         return self._step is not None
 
     @property
     def step(self) -> CompiledStep:
-        """The compiled step with its state."""
+        """Return the compiled step with its state."""
         if self._step is None:
             self._step = self._make(Buckets())
         return self._step
@@ -81,7 +81,7 @@ class ObjectiveStep:
         return self._batchers[alone]
 
     def renew_batchers(self) -> None:
-        """Let batchers be made anew."""
+        """Drop the batchers, so that others are made."""
         self._batchers = {}
 
 
@@ -110,7 +110,7 @@ class StepQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether as much is collected as one call takes."""
+        """Return whether as much is collected as one call takes."""
         return len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES
 
     def add(self, minibatch: Minibatch, settings: EpochSettings, callbacks: Sequence[Callback] = ()) -> None:

@@ -27,7 +27,7 @@ from cntkpy.trainers.log.totals import Totals
 
 
 class DataUnit(Enum):
-    """What a frequency counts."""
+    """Unit of a frequency."""
 
     sample = 0
     minibatch = 1
@@ -51,18 +51,18 @@ class Every:
     unit: DataUnit
 
     @classmethod
-    def of(cls, given: Frequency | None) -> Every | None:
-        """What a program gives; None and 0 are never."""
-        if given is None or given == 0:
+    def of(cls, frequency: Frequency | None) -> Every | None:
+        """Return the frequency that a program gives; None and 0 are never."""
+        if frequency is None or frequency == 0:
             return None
-        pair: Any = given if isinstance(given, tuple) else (given, DataUnit.sample)
+        pair: Any = frequency if isinstance(frequency, tuple) else (frequency, DataUnit.sample)
         count, unit = pair if len(pair) == 2 else (0, None)
         if not isinstance(unit, DataUnit) or not is_whole(count) or count < 1:
-            raise ArgumentError(f"{given!r} is not a frequency", "write 1000, or (1, DataUnit.sweep)")
+            raise ArgumentError(f"{frequency!r} is not a frequency", "write 1000, or (1, DataUnit.sweep)")
         return cls(int(count), unit)
 
     def position(self, trainer: Trainer) -> int:
-        """How often it was due so far."""
+        """Return the number of times that it was due so far."""
         if self.unit is DataUnit.sample:
             return trainer.total_number_of_samples_seen // self.count
         if self.unit is DataUnit.minibatch:
@@ -165,12 +165,12 @@ class TestConfig:
 def from_arrays(
     arrays: Sequence[Any], function: Function, max_samples: int
 ) -> tuple[MinibatchSourceBase, dict[Function, StreamInformation]]:
-    """A source of arrays, one for each input of a function, and the streams of the inputs."""
-    own = function.arguments
-    if len(arrays) != len(own):
-        raise ArgumentError(f"{len(arrays)} arrays for a function of {len(own)} inputs", "one array for each input")
-    source = MinibatchSourceFromData({f"input{at}": one for at, one in enumerate(arrays)}, max_samples)
-    return source, dict(zip(own, source.stream_infos(), strict=True))
+    """Return a source of arrays, one for each input of a function, and the streams of the inputs."""
+    inputs = function.arguments
+    if len(arrays) != len(inputs):
+        raise ArgumentError(f"{len(arrays)} arrays for a function of {len(inputs)} inputs", "one array for each input")
+    source = MinibatchSourceFromData({f"input{number}": array for number, array in enumerate(arrays)}, max_samples)
+    return source, dict(zip(inputs, source.stream_infos(), strict=True))
 
 
 def _take_arrays(config: CrossValidationConfig | TestConfig) -> None:
@@ -218,46 +218,84 @@ class Feed:
         self._minibatch = trainer.minibatch
         self._streams: dict[str, str] = {}
         self._functions: dict[str, Function] = {}
-        own = {stream.name for stream in source.stream_infos()}
-        for one in trainer.arguments.inputs:
-            stream = inputs.get(one.function)
+        names = {stream.name for stream in source.stream_infos()}
+        for argument in trainer.arguments.inputs:
+            stream = inputs.get(argument.function)
             if stream is None:
-                raise ArgumentError(f"there is no stream for the {one}", "model_inputs_to_streams={input: stream, ...}")
-            check_type(f"the stream of the {one}", stream, StreamInformation, hint)
-            if stream.name not in own:
-                raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(own)}")
-            if isinstance(source, MinibatchSource) and min(one.function.shape, default=1) > 0:
-                check_sample(stream.sample_shape, replace(one.axes, name=f"{one} (stream '{stream.name}')"))
-            self._streams[one.node.name] = stream.name
-            self._functions[one.node.name] = one.function
+                raise ArgumentError(
+                    f"there is no stream for the {argument}", "model_inputs_to_streams={input: stream, ...}"
+                )
+            check_type(f"the stream of the {argument}", stream, StreamInformation, hint)
+            if stream.name not in names:
+                raise ArgumentError(f"{self._name} has no stream '{stream.name}'", f"it has {', '.join(names)}")
+            if isinstance(source, MinibatchSource) and min(argument.function.shape, default=1) > 0:
+                check_sample(stream.sample_shape, replace(argument.axes, name=f"{argument} (stream '{stream.name}')"))
+            self._streams[argument.node.name] = stream.name
+            self._functions[argument.node.name] = argument.function
 
     def next(self, size: int) -> Minibatch | None:
-        """The next minibatch of about `size` samples of all workers; None at the end."""
+        """Return the next minibatch of about `size` samples of all workers; None at the end."""
         trainer = self._trainer
         workers, rank = (1, 0) if trainer is None else trainer.workers.share(trainer.total_number_of_samples_seen)
         if isinstance(self.source, MinibatchSource):
-            found = self.source.next_plain(size, workers, rank)
+            minibatch = self.source.next_plain(size, workers, rank)
         else:
             call = f"{self._name}.next_minibatch({size}, {workers}, {rank})"
             with calling(call):
-                given = self.source._next(size, workers, rank)  # pyright: ignore[reportPrivateUsage]
-            check_answer(given, list(self.source.stream_infos()), call)
-            return self._read(given, call) if given else None
-        if found is None:
+                answer = self.source._next(size, workers, rank)  # pyright: ignore[reportPrivateUsage]
+            check_answer(answer, list(self.source.stream_infos()), call)
+            return self._read(answer, call) if answer else None
+        if minibatch is None:
             return None
-        streams = {node: found.streams[stream] for node, stream in self._streams.items()}
-        layouts = {node: found.layouts[stream] for node, stream in self._streams.items()}
-        return Minibatch(streams, layouts, list, found.end_of_sweep, truncated=found.truncated)  # pyright: ignore
+        streams = {node: minibatch.streams[stream] for node, stream in self._streams.items()}
+        layouts = {node: minibatch.layouts[stream] for node, stream in self._streams.items()}
+        return Minibatch(streams, layouts, list, minibatch.end_of_sweep, truncated=minibatch.truncated)  # pyright: ignore
 
-    def _read(self, given: Mapping[StreamInformation, Any], call: str) -> Minibatch:
-        """The minibatch of what a source of the program's own gave."""
-        by_name = {stream.name: data for stream, data in given.items()}
+    def _read(self, answer: Mapping[StreamInformation, Any], call: str) -> Minibatch:
+        """Return the minibatch of what a source of the program's own gave."""
+        by_name = {stream.name: data for stream, data in answer.items()}
         try:
             return self._minibatch(
                 {self._functions[name]: by_name[stream] for name, stream in self._streams.items()}, continued=True
             )
         except ArgumentError as error:
             raise ArgumentError(f"{call}: {error.message}", error.hint) from None
+
+
+class Evaluations:
+    """Evaluates a trainer on data.
+
+    Args:
+        trainer: The trainer.
+        inputs: The streams of its inputs in training.
+    """
+
+    def __init__(self, trainer: Trainer, inputs: Mapping[Function, StreamInformation]) -> None:
+        self._trainer, self._inputs = trainer, inputs
+
+    def run(self, config: CrossValidationConfig | TestConfig, most: int | None = None) -> Totals:
+        """Evaluate on the data of a configuration, on at most so many samples; None: on all."""
+        source, criterion, inputs = config.minibatch_source, config.criterion, config.model_inputs_to_streams
+        if most is None and source.is_infinite():
+            raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
+        metric = None if criterion is None else criterion.outputs[:2][-1]
+        tester = self._trainer if metric is None else Tester(metric, self._trainer.progress_writers)
+        feed = Feed(tester, source, self._streams_of(source) if inputs is None else inputs, shared=False)
+        totals, size = Totals(), _size(config.minibatch_size)
+        while most is None or totals.samples < most:
+            wanted = int(size.at(totals.samples))
+            minibatch = feed.next(wanted if most is None else min(wanted, most - totals.samples))
+            if minibatch is None:
+                break
+            if minibatch.num_samples:
+                totals = totals.plus(tester.test(minibatch))
+        tester.summarize_test_progress()
+        return totals
+
+    def _streams_of(self, source: MinibatchSourceBase) -> dict[Function, StreamInformation]:
+        """Return the streams of the same names as those of training."""
+        known = {stream.name: stream for stream in source.stream_infos()}
+        return {function: known[stream.name] for function, stream in self._inputs.items() if stream.name in known}
 
 
 class TrainingSession:
@@ -291,17 +329,17 @@ class TrainingSession:
         max_sweeps: int | None = None,
     ) -> None:
         check_type("the trainer of a session", trainer, Trainer, "Trainer(z, (loss, metric), learner)")
-        for name, given, kind in (
+        for name, value, kind in (
             ("checkpoint_config", checkpoint_config, CheckpointConfig),
             ("cv_config", cv_config, CrossValidationConfig),
             ("test_config", test_config, TestConfig),
         ):
-            if given is not None:
-                check_type(name, given, kind, f"{name}={kind.__name__}(...)")
+            if value is not None:
+                check_type(name, value, kind, f"{name}={kind.__name__}(...)")
         check_count("max_samples", max_samples)
         check_count("max_sweeps", max_sweeps)
         self.trainer = trainer
-        self._inputs = model_inputs_to_streams
+        self._evaluations = Evaluations(trainer, model_inputs_to_streams)
         self._feed = Feed(trainer, mb_source, model_inputs_to_streams)
         self._size = _size(mb_size)
         self._max = None if max_samples is None else int(max_samples)
@@ -319,7 +357,7 @@ class TrainingSession:
         self._test = test_config
         self._cv_count = 0
 
-    def train(self, device: Any = None) -> None:
+    def train(self, device: object = None) -> None:
         """Train to the end.
 
         Args:
@@ -346,7 +384,7 @@ class TrainingSession:
                 continue
             now = self._positions()
             assert now is not None
-            due = [one != before for one, before in zip(now, positions, strict=True)]
+            due = [current != previous for current, previous in zip(now, positions, strict=True)]
             positions = now
             if due[0]:
                 trainer.summarize_training_progress()
@@ -360,26 +398,20 @@ class TrainingSession:
         self._end(start)
 
     def _end(self, start: Mapping[str, Any]) -> None:
-        """What comes after the last minibatch; `start` is where the data of evaluations begin."""
+        """Finish after the last minibatch; `start` is the position at which the data of evaluations begin."""
         if self._validates_at_end:
             self._cross_validate(start)
         if self._checkpoint is not None:
             self._save()
         if self._test is not None:
-            self._evaluate(
-                self._test.minibatch_source,
-                _size(self._test.minibatch_size),
-                self._test.model_inputs_to_streams,
-                None,
-                self._test.criterion,
-            )
+            self._evaluations.run(self._test)
 
     def _positions(self) -> list[int] | None:
-        """How often progress, a checkpoint and an evaluation were due; None: they never are."""
+        """Return the numbers of times that progress, a checkpoint and an evaluation were due; None: they never are."""
         every = (self._progress, self._saves, self._validates)
         if self._progress is self._saves is self._validates is None:
             return None
-        return [0 if one is None else one.position(self.trainer) for one in every]
+        return [0 if frequency is None else frequency.position(self.trainer) for frequency in every]
 
     def _next_size(self) -> int:
         """Samples to ask for."""
@@ -405,10 +437,7 @@ class TrainingSession:
         if config.minibatch_source is not None:
             if start:
                 config.minibatch_source.restore_from_checkpoint(start)
-            size = _size(config.minibatch_size)
-            totals = self._evaluate(
-                config.minibatch_source, size, config.model_inputs_to_streams, config.max_samples, config.criterion
-            )
+            totals = self._evaluations.run(config, config.max_samples)
         self._cv_count += 1
         answer: Any = self.on_cross_validation_end(
             self._cv_count - 1, totals.average_metric, totals.samples, totals.minibatches
@@ -432,35 +461,6 @@ class TrainingSession:
         if self._cv is None or self._cv.callback is None:
             return True
         return self._cv.callback(index, average_error, num_samples, num_minibatches)
-
-    def _evaluate(
-        self,
-        source: MinibatchSourceBase,
-        size: Schedule,
-        inputs: Mapping[Function, StreamInformation] | None,
-        most: int | None,
-        criterion: Function | None,
-    ) -> Totals:
-        if most is None and source.is_infinite():
-            raise ArgumentError("the data of an evaluation have no end", "MinibatchSource(..., max_sweeps=1)")
-        metric = None if criterion is None else criterion.outputs[:2][-1]
-        tester = self.trainer if metric is None else Tester(metric, self.trainer.progress_writers)
-        feed = Feed(tester, source, self._streams_of(source) if inputs is None else inputs, shared=False)
-        totals = Totals()
-        while most is None or totals.samples < most:
-            wanted = int(size.at(totals.samples))
-            minibatch = feed.next(wanted if most is None else min(wanted, most - totals.samples))
-            if minibatch is None:
-                break
-            if minibatch.num_samples:
-                totals = totals.plus(tester.test(minibatch))
-        tester.summarize_test_progress()
-        return totals
-
-    def _streams_of(self, source: MinibatchSourceBase) -> dict[Function, StreamInformation]:
-        """The streams of the same names as those of training."""
-        known = {stream.name: stream for stream in source.stream_infos()}
-        return {one: known[stream.name] for one, stream in self._inputs.items() if stream.name in known}
 
     # ------------------------------------------------------------------------------------------------- checkpoints
 
@@ -487,14 +487,14 @@ class TrainingSession:
 
 
 def _is_at_end(config: CrossValidationConfig) -> bool:
-    """Whether there is one evaluation, when training ends."""
+    """Return whether there is one evaluation, when training ends."""
     every = config.frequency[0] if isinstance(config.frequency, tuple) else config.frequency
     something = config.minibatch_source is not None or config.callback is not None
     return something and (every is None or every >= sys.maxsize)
 
 
-def _size(given: int | Schedule) -> Schedule:
-    found = as_schedule(given)
-    if not found.all_whole:
-        raise ArgumentError(f"{given!r} is not a minibatch size", "whole numbers from 1 on")
-    return found
+def _size(size: int | Schedule) -> Schedule:
+    schedule = as_schedule(size)
+    if not schedule.all_whole:
+        raise ArgumentError(f"{size!r} is not a minibatch size", "whole numbers from 1 on")
+    return schedule

@@ -42,10 +42,12 @@ class SizedObjectives:
     def __init__(
         self, criteria: Sequence[Function], group: str, outputs: Sequence[Any] = (), learners: Sequence[Learner] = ()
     ) -> None:
-        roots = [one.root for one in criteria]
+        roots = [function.root for function in criteria]
         self._free = FreeSizes(roots, longest_of)
         known = set(self._free.nodes)
-        outputs = [one for one in outputs if known.issuperset(free_nodes([one]))]  # of others sizes are not known
+        outputs = [
+            function for function in outputs if known.issuperset(free_nodes([function]))
+        ]  # of others sizes are not known
         self._made = partial(Objective, criteria, group, outputs, learners)
         self._sizes: Sizes = probe_sizes(roots) if known else {}
         self.now = self._made(self._sizes or None)
@@ -55,7 +57,7 @@ class SizedObjectives:
 
     @property
     def is_free(self) -> bool:
-        """Whether there are sizes that only data say."""
+        """Return whether there are sizes that only data say."""
         return bool(self._free.nodes)
 
     @property
@@ -63,13 +65,13 @@ class SizedObjectives:
         """Makes minibatches of data of the sizes of now."""
         return self.now.arguments
 
-    def minibatch(self, given: Any, continued: bool = False) -> Minibatch:
+    def minibatch(self, data: object, continued: bool = False) -> Minibatch:
         """The minibatch of some data, see `Arguments.minibatch`; the objective of now becomes that of its sizes."""
         if self.is_free:
-            self._choose(self._free(given))
-        found = self.arguments.minibatch(given, continued=continued)
-        self._last = (found, self._sizes) if self.is_free else None
-        return found
+            self._choose(self._free(data))
+        result = self.arguments.minibatch(data, continued=continued)
+        self._last = (result, self._sizes) if self.is_free else None
+        return result
 
     def fit(self, minibatch: Minibatch) -> None:
         """Let the objective of now be that of the sizes of a minibatch whose streams are called like the input nodes.
@@ -82,7 +84,7 @@ class SizedObjectives:
         if self._last is not None and self._last[0] is minibatch:
             self._choose(self._last[1])
             return
-        names = {one.function.root: one.node.name for one in self.arguments.inputs}
+        names = {argument.function.root: argument.node.name for argument in self.arguments.inputs}
         self._choose(self._free.of_minibatch(minibatch, names, self._sizes))
 
     def restore(self, sizes: Any) -> None:
@@ -95,41 +97,41 @@ class SizedObjectives:
             return
         if len(sizes) != len(self._free.nodes):
             raise ArgumentError("the checkpoint has sizes of another network", "restore that of this one")
-        found = zip(self._free.nodes, sizes, strict=True)
-        self._choose({one: tuple(int(axis) for axis in size) for one, size in found})
+        pairs = zip(self._free.nodes, sizes, strict=True)
+        self._choose({node: tuple(int(axis) for axis in size) for node, size in pairs})
 
     def _choose(self, sizes: Mapping[NodeValue, Shape]) -> None:
         key = tuple(sizes.values())
         if key == tuple(self._sizes.values()):
             return
-        found = self._known.pop(key, None) or self._made(sizes)
-        self._known[key] = found  # the last one of them
+        objective = self._known.pop(key, None) or self._made(sizes)
+        self._known[key] = objective  # the last one of them
         if len(self._known) > MAX_SIZES:
             self._known.pop(next(iter(self._known)))
-        self._sizes, self.now = sizes, found
+        self._sizes, self.now = sizes, objective
         self.now.arguments.pieces.forget()  # no sequence continues in a network of another size
 
 
 def renamed(
-    arrays: Mapping[str, Any], names: Mapping[NodeValue, str], others: Mapping[NodeValue, str]
+    arrays: Mapping[str, Any], names: Mapping[NodeValue, str], targets: Mapping[NodeValue, str]
 ) -> dict[str, Any]:
-    """A snapshot of a compiled step, with the names that another network has for the same nodes.
+    """Return a snapshot of a compiled step, with the names that another network has for the same nodes.
 
     Args:
         arrays: see `CompiledStep.snapshot`.
         names: how the network of the step calls nodes.
-        others: how the other network calls them.
+        targets: how the other network calls them.
     """
-    new = {name: others[value] for value, name in names.items() if value in others}
-    found: dict[str, Any] = {}
+    new = {name: targets[value] for value, name in names.items() if value in targets}
+    result: dict[str, Any] = {}
     for path, array in arrays.items():
-        part, line, rest = path.partition("\n")
-        name, *more = rest.split("\n")
-        node, slash, what = name.partition("/")
+        part, line, key = path.partition("\n")
+        name, *suffixes = key.split("\n")
+        node, slash, suffix = name.partition("/")
         if part != "kept":
-            name = new.get(name) or new.get(node, node) + slash + what
-        found[part + line + "\n".join([name, *more])] = array
-    return found
+            name = new.get(name) or new.get(node, node) + slash + suffix
+        result[part + line + "\n".join([name, *suffixes])] = array
+    return result
 
 
 __all__ = ["SizedObjectives", "renamed"]

@@ -72,10 +72,10 @@ class MetricTests:
             writer.after_test_minibatch(self._totals)
         return totals
 
-    def print_times(self, what: str, objective: Objective) -> None:
+    def print_times(self, title: str, objective: Objective) -> None:
         """Print how long each node takes for the last minibatch."""
         objective.model.load()
-        self._last.print_times(what, objective.model.network, objective.nodes, False)
+        self._last.print_times(title, objective.model.network, objective.nodes, False)
 
     def summarize(self) -> None:
         """Let the progress writers sum up what was tested since the last time."""
@@ -99,7 +99,7 @@ class MetricTests:
 
 
 class Tested:
-    """What trainers and testers have in common: criteria that are evaluated on data.
+    """Criteria that are evaluated on data: the common part of trainers and testers.
 
     Args:
         objectives: of the criteria.
@@ -118,11 +118,11 @@ class Tested:
         """Makes minibatches of what programs give."""
         return self._objectives.arguments
 
-    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+    def minibatch(self, arguments: object, *, continued: bool = False) -> Minibatch:
         """Return the minibatch of some data, see `Arguments.minibatch`."""
         return self._objectives.minibatch(arguments, continued)
 
-    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
+    def test_minibatch(self, arguments: object, device: object = None) -> float:
         """Return the metric per sample (the loss, if there is no metric) for some data; nothing changes.
 
         Args:
@@ -142,9 +142,9 @@ class Tested:
         self._tests.summarize()
 
 
-def writers_of(given: Any) -> list[ProgressWriter]:
+def writers_of(writers: object) -> list[ProgressWriter]:
     """Return the progress writers of what a program gives."""
-    return [writer for writer in as_list(given) if writer is not None]
+    return [writer for writer in as_list(writers) if writer is not None]
 
 
 class Tester(Tested):
@@ -157,7 +157,7 @@ class Tester(Tested):
 
     __test__ = False  # pytest would take it for a test
 
-    def __init__(self, eval_function: Function, progress_writers: Any = None) -> None:
+    def __init__(self, eval_function: Function, progress_writers: object = None) -> None:
         check_type("a metric", eval_function, Function, "classification_error(z, y)")
         self.evaluation_function = eval_function.outputs[0]
         objectives = SizedObjectives([self.evaluation_function], "evaluation")

@@ -16,7 +16,7 @@ from cntkpy.trainers.step.context import minibatch_of
 
 
 class _Switch:
-    """Whether minibatches are kept for `measured`."""
+    """A switch: minibatches are kept for `measured`."""
 
     on = False
 
@@ -30,7 +30,7 @@ def set_node_timing(enable: bool) -> None:
 
 
 def is_node_timing() -> bool:
-    """Whether minibatches are kept."""
+    """Return whether minibatches are kept."""
     return _Switch.on
 
 
@@ -45,11 +45,11 @@ class LastMinibatch:
         if is_node_timing() and minibatch is not None:
             self._kept = minibatch
 
-    def print_times(self, what: str, network: ValidatedNetwork, nodes: Sequence[Node], training: bool) -> None:
+    def print_times(self, title: str, network: ValidatedNetwork, nodes: Sequence[Node], training: bool) -> None:
         """Measure nodes with the minibatch, and print a table.
 
         Args:
-            what: begins the first line.
+            title: begins the first line.
             network: the network, with the values of now.
             nodes: what was computed.
             training: whether in training mode; then gradients are measured as well.
@@ -59,13 +59,13 @@ class LastMinibatch:
         """
         if self._kept is None:
             hint = "cntk.debugging.set_node_timing(True), then eval, train_minibatch or test_minibatch"
-            raise ArgumentError(f"{what}: no minibatch was kept to measure nodes with", hint)
+            raise ArgumentError(f"{title}: no minibatch was kept to measure nodes with", hint)
         times = measured(network, nodes, self._kept, training)
-        print(table(f"{what}, a minibatch of {self._kept.num_samples} samples", times), end="")
+        print(table(f"{title}, a minibatch of {self._kept.num_samples} samples", times), end="")
 
 
 def measured(network: ValidatedNetwork, nodes: Sequence[Node], minibatch: Minibatch, training: bool) -> list[NodeTime]:
-    """The times of all nodes that some nodes depend on; see `time_nodes`."""
+    """Return the times of all nodes that some nodes depend on; see `time_nodes`."""
     batcher = Evaluator(network, nodes, summed=False).batcher(max(1, minibatch.num_samples), 1, chosen=0)
     stack = next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
     batch: Any = jax.tree.map(jax.numpy.asarray, minibatch_of(stack.batch, 0))
@@ -80,15 +80,15 @@ def table(title: str, times: Sequence[NodeTime]) -> str:
         title: begins the first line.
         times: of the nodes.
     """
-    total = sum(one.forward + one.backward for one in times)
+    total = sum(row.forward + row.backward for row in times)
     lines = [f"{title}: {total * 1e3:.3f} ms for {len(times)} nodes, each compiled and run alone"]
     lines.append(f"{'forward ms':>12} {'backward ms':>12} {'share':>7}  operation                node")
-    for one in sorted(times, key=lambda one: -(one.forward + one.backward)):
-        both = one.forward + one.backward
-        names = one.nodes[0] if len(one.nodes) == 1 else f"{one.nodes[0]} and {len(one.nodes) - 1} more"
+    for row in sorted(times, key=lambda row: -(row.forward + row.backward)):
+        both = row.forward + row.backward
+        names = row.nodes[0] if len(row.nodes) == 1 else f"{row.nodes[0]} and {len(row.nodes) - 1} more"
         lines.append(
-            f"{one.forward * 1e3:12.4f} {one.backward * 1e3:12.4f} {100 * both / total if total else 0:6.1f}%  "
-            f"{one.operation:<24} {names}"
+            f"{row.forward * 1e3:12.4f} {row.backward * 1e3:12.4f} {100 * both / total if total else 0:6.1f}%  "
+            f"{row.operation:<24} {names}"
         )
     return "\n".join(lines) + "\n"
 

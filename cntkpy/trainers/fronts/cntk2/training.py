@@ -52,14 +52,14 @@ class Training:
 
     def _train_on(self, objective: Objective) -> None:
         """Train another network of the same parameters, with all that training has changed so far."""
-        before = self.objective
-        if objective is before:
+        previous = self.objective
+        if objective is previous:
             return
         arrays: Arrays = {}
         if self.queue.now.started:
             self.hold()
             self.queue.collect()
-            arrays = renamed(self.queue.now.step.snapshot(), before.names(), objective.names())
+            arrays = renamed(self.queue.now.step.snapshot(), previous.names(), objective.names())
             self.release()
         self.queue.now = self._step_of(objective)
         self.objective, self.user_learners = objective, objective.user_learners()
@@ -67,21 +67,21 @@ class Training:
             return
         objective.model.load()
         self.queue.now.load(objective.model.network, {})
-        own = self.queue.now.step.snapshot()
-        own |= {path: array for path, array in arrays.items() if path in own and own[path].shape == array.shape}
-        self.queue.now.step.restore(own)
+        fresh = self.queue.now.step.snapshot()
+        fresh |= {path: array for path, array in arrays.items() if path in fresh and fresh[path].shape == array.shape}
+        self.queue.now.step.restore(fresh)
         for cell in objective.cells:
             cell.holder = self
 
     def hold(self) -> None:
         """Become the holder of the parameters: what has their newest values."""
         cells = self.objective.cells
-        others = [cell for cell in cells if cell.holder is not self]
+        stale = [cell for cell in cells if cell.holder is not self]
         if self.objective.model.has_old_options:
             self.release()
-        elif not others:
+        elif not stale:
             return
-        for cell in others:
+        for cell in stale:
             cell.release()
         self.objective.model.load()
         if self.queue.now.started:

@@ -72,11 +72,11 @@ def _failed(kind: type[BaseException], error: BaseException, trace: TracebackTyp
 
 
 class Communicator:
-    """What workers say to each other."""
+    """Communication among workers."""
 
     @staticmethod
     def rank() -> int:
-        """The number of this worker, from 0."""
+        """Return the number of this worker, from 0."""
         return _processes.connect().rank
 
     @staticmethod
@@ -86,12 +86,12 @@ class Communicator:
 
     @staticmethod
     def num_workers() -> int:
-        """How many there are."""
+        """Return the number of workers."""
         return _processes.connect().size
 
     @staticmethod
     def is_main() -> bool:
-        """Whether this worker writes files."""
+        """Return whether this worker writes files."""
         return _processes.connect().main
 
     @staticmethod
@@ -106,7 +106,7 @@ class Communicator:
 
 
 def mpi_communicator() -> Communicator:
-    """The workers of this program, whoever has started them."""
+    """Return the workers of this program, whoever has started them."""
     return Communicator()
 
 
@@ -141,22 +141,22 @@ class Workers:
 
     @classmethod
     def of(cls, learners: Sequence[Learner]) -> Workers:
-        """Those that the learners ask for."""
-        return cls(next((one for one in learners if isinstance(one, DistributedLearner)), None))
+        """Return the workers that the learners ask for."""
+        return cls(next((learner for learner in learners if isinstance(learner, DistributedLearner)), None))
 
     @property
     def size(self) -> int:
-        """How many processes there are."""
+        """Return the number of processes."""
         return self._connection.size
 
     @property
     def rank(self) -> int:
-        """The number of this one."""
+        """Return the number of this one."""
         return self._connection.rank
 
     @property
     def main(self) -> bool:
-        """Whether it writes files."""
+        """Return whether it writes files."""
         return self._connection.main
 
     def share(self, samples: int) -> tuple[int, int]:
@@ -187,11 +187,11 @@ class Workers:
         return self._shared
 
     def any(self, wish: bool) -> bool:
-        """Whether any worker has the wish."""
+        """Return whether any worker has the wish."""
         return any(self._connection.exchange(bool(wish)))
 
-    def exchange(self, value: Any) -> list[Any]:
-        """The values of all workers."""
+    def exchange(self, value: object) -> list[Any]:
+        """Return the values of all workers."""
         return self._connection.exchange(value)
 
     def wait(self) -> None:

@@ -50,8 +50,8 @@ class MixedTargets:
         if is_sparse(labels):
             steps, slots = mask.shape[1:]
 
-            def dense(one: Any) -> Any:
-                return one.dense(steps, slots, self.label.shape)
+            def dense(sparse: Any) -> Any:
+                return sparse.dense(steps, slots, self.label.shape)
 
             labels = jax.vmap(dense)(labels)
         mixed = self.weight * values + (1 - self.weight) * jnp.asarray(labels).reshape(values.shape)

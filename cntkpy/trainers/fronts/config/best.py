@@ -19,28 +19,28 @@ class BestModels:
 
     Args:
         path: of the final model; the best one by a criterion is `PATH_NAME`, with the name of its node.
-        found: by node, the number of epochs and the value.
+        best: by node, the number of epochs and the value.
     """
 
     path: str
-    found: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
+    best: dict[str, tuple[int, float]] = field(default_factory=dict[str, tuple[int, float]])
 
     def observe(self, done: int, totals: Iterable[Total]) -> list[str]:
         """Take in the values after this many epochs; the files of the criteria that are better than before."""
-        better = [one for one in totals if one.average < self.found.get(one.name, (0, math.inf))[1]]
-        for one in better:
-            self.found[one.name] = done, one.average
-            log.info("The model after epoch %d is the best so far by %s: '%s'.", done, one.name, self.of(one.name))
-        return [self.of(one.name) for one in better]
+        better = [total for total in totals if total.average < self.best.get(total.name, (0, math.inf))[1]]
+        for total in better:
+            self.best[total.name] = done, total.average
+            log.info("The model after epoch %d is the best so far by %s: '%s'.", done, total.name, self.of(total.name))
+        return [self.of(total.name) for total in better]
 
     def of(self, name: str) -> str:
-        """The file of the best model by a criterion."""
+        """Return the file of the best model by a criterion."""
         return f"{self.path}_{name}"
 
     def state(self) -> dict[str, list[Any]]:
-        """What a checkpoint keeps."""
-        return {name: [done, repr(value)] for name, (done, value) in self.found.items()}
+        """Return the state for checkpoints."""
+        return {name: [done, repr(value)] for name, (done, value) in self.best.items()}
 
     def restore(self, state: dict[str, list[Any]]) -> None:
         """Resume where `state` was taken."""
-        self.found = {name: (int(done), float(value)) for name, (done, value) in state.items()}
+        self.best = {name: (int(done), float(value)) for name, (done, value) in state.items()}

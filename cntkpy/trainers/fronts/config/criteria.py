@@ -17,7 +17,7 @@ log = logging.getLogger("cntkpy.trainers")
 
 
 def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], list[Node]]:
-    """The criterion nodes, the first of which is trained, and the evaluation nodes that are reported next to it.
+    """Return the criterion nodes, the first of which is trained, and the evaluation nodes that are reported next to it.
 
     Further criterion nodes are listed, not reported; neither is an evaluation node that is a criterion, too.
 
@@ -44,7 +44,7 @@ def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], lis
     return criteria, reported
 
 
-def _several_elements(what: str, node: Node) -> str:
+def _several_elements(role: str, node: Node) -> str:
     """Why a node is not a criterion: the sum of its elements (for each sample, or for the minibatch) means nothing.
 
     Along one axis, cross entropy and its like have a value for each position of the other axes. These are criteria,
@@ -54,7 +54,7 @@ def _several_elements(what: str, node: Node) -> str:
     if math.prod(shape) == 1 or _is_reduced(node):
         return ""
     size = " x ".join(str(n) for n in shape)
-    return f"the {what} criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
+    return f"the {role} criterion '{node.name}' = {node.operation} has shape [{size}]; a criterion has one element"
 
 
 def _hint(node: Node) -> str:
@@ -74,18 +74,18 @@ def _check_scalar(node: Node, p: SGDParameters) -> None:
 
 
 def _is_reduced(node: Node) -> bool:
-    """Whether a node is computed, element by element, from nothing but reductions along an axis and numbers."""
-    found, seen, pending = False, {node}, [node]
+    """Return whether a node is computed, element by element, from nothing but reductions along an axis and numbers."""
+    reduces, seen, pending = False, {node}, [node]
     while pending:
-        one = pending.pop()
-        if one.operation == "ReduceElements":
-            found = True
-        elif one.kind.shape in (rules.elementwise, rules.same) and one.inputs:
-            pending += [source for source in one.connected if source not in seen]
-            seen.update(one.connected)
-        elif math.prod(one.shape or ()) != 1 and not one.is_parameter:
+        current = pending.pop()
+        if current.operation == "ReduceElements":
+            reduces = True
+        elif current.kind.shape in (rules.elementwise, rules.same) and current.inputs:
+            pending += [source for source in current.connected if source not in seen]
+            seen.update(current.connected)
+        elif math.prod(current.shape or ()) != 1 and not current.is_parameter:
             return False
-    return found
+    return reduces
 
 
 def _named(network: Network, p: SGDParameters, parameter: str, name: str) -> Node:
@@ -96,7 +96,7 @@ def _named(network: Network, p: SGDParameters, parameter: str, name: str) -> Nod
 
 
 def gradient_nodes(network: Network, criterion: Node) -> list[Node]:
-    """The nodes between the trained parameters and the criterion, both included."""
+    """Return the nodes between the trained parameters and the criterion, both included."""
     needs: dict[str, bool] = {}
     order = network.below([criterion])
     changed = True
@@ -133,7 +133,7 @@ def announce(network: Network, p: SGDParameters, device: str | None) -> list[Nod
 
 
 def describe_criteria(criteria: list[Node], evaluations: list[Node]) -> Iterator[str]:
-    """The lines that name the criteria; several of a kind get a line each."""
+    """Yield the lines that name the criteria; several of a kind get a line each."""
     for singular, plural, nodes in (
         ("Training criterion:   ", "Training criteria:", criteria),
         ("Evaluation criterion: ", "Evaluation criteria:", evaluations),
@@ -146,7 +146,7 @@ def describe_criteria(criteria: list[Node], evaluations: list[Node]) -> Iterator
 
 
 def describe_parameters(network: Network, criterion: Node, detailed: bool) -> Iterator[str]:
-    """How many parameters are trained; with `detailed`, which ones."""
+    """Yield the number of parameters that are trained; with `detailed`, their names."""
     with_gradient = gradient_nodes(network, criterion)
     trained = sorted((node for node in with_gradient if node.trainable), key=lambda node: node.name)
     elements = sum(math.prod(node.shape or ()) for node in trained)

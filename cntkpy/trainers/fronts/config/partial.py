@@ -45,11 +45,11 @@ def load_partial(path: str, settings: dict[str, Any]) -> Checkpoint | None:
     except UserError as error:
         log.warning("WARNING: the epoch starts over, because its state inside cannot be used: %s", error)
         return None
-    before = partial.values["settings"]
-    if before != settings:
-        names = [name for name in settings if before.get(name) != settings[name]]
+    earlier = partial.values["settings"]
+    if earlier != settings:
+        names = [name for name in settings if earlier.get(name) != settings[name]]
         changes = ", ".join(
-            "another network" if name == "network" else f"{name} {before.get(name)}, now {settings[name]}"
+            "another network" if name == "network" else f"{name} {earlier.get(name)}, now {settings[name]}"
             for name in names
         )
         log.warning("WARNING: the state inside the epoch in %s is not used: it was begun with %s.", path, changes)
@@ -107,7 +107,7 @@ class SavedEpoch(Hook):
         self._partial = load_partial(path, settings)
         self.position: Position | None = None
         self.finished = False
-        """Whether the epoch was trained to its end when its state was saved."""
+        """True: the epoch was trained to its end when its state was saved."""
         if self._partial is not None:
             values = self._partial.values
             trainer.restore(self._partial.arrays, values["shapes"])
@@ -183,7 +183,9 @@ class SavedEpoch(Hook):
 def _fingerprint(trainer: CompiledStep) -> str:
     """Return a text that is the same for networks with the same parameters, whose state counts the same criteria."""
     parameters = sorted(
-        (one.name, *map(int, one.shape or ())) for one in trainer.network.nodes.values() if one.is_parameter
+        (parameter.name, *map(int, parameter.shape or ()))
+        for parameter in trainer.network.nodes.values()
+        if parameter.is_parameter
     )
     counted = [node.name for node in trainer.nodes]
     return hashlib.sha256(repr((parameters, counted)).encode()).hexdigest()[:16]

@@ -51,7 +51,7 @@ class RatePolicy:
         self.parameters, self.schedules, self.state, self.sequences = parameters, schedules, state, sequences
 
     def rate(self, epoch: int, trial: EpochTrial) -> float:
-        """The learning rate per sample of an epoch.
+        """Return the learning rate per sample of an epoch.
 
         Raises:
             UserError: No rate is known.
@@ -73,7 +73,7 @@ class RatePolicy:
         return state.rate
 
     def minibatch_size(self, epoch: int, rate: float, trial: EpochTrial) -> int:
-        """The samples of a minibatch in an epoch."""
+        """Return the samples of a minibatch in an epoch."""
         p, state = self.parameters, self.state
         if not adapts_size(p, epoch):
             return p.minibatch_size[epoch]
@@ -82,17 +82,17 @@ class RatePolicy:
         return state.adapted_size
 
     def is_due(self, epoch: int) -> bool:
-        """Whether the rate is adjusted after an epoch."""
+        """Return whether the rate is adjusted after an epoch."""
         return self.schedules.adjusts_after_epoch and self.state.control.due(epoch)
 
     def value(self, trained: list[text.Total], validated: list[text.Total] | None) -> float:
-        """The value per sample that decides how good an epoch was."""
+        """Return the value per sample that decides how good an epoch was."""
         auto = self.parameters.auto_adjust
         totals = validated if validated is not None and auto.use_validation else trained
         return totals[1 if auto.use_evaluation and len(totals) > 1 else 0].average
 
     def rolls_back_to(self, epoch: int) -> int | None:
-        """The number of epochs after which training resumes, if a due decision finds that it got worse."""
+        """Return the number of epochs after which training resumes, if a due decision finds that it got worse."""
         control = self.state.control
         if control.degraded and self.parameters.auto_adjust.load_best:
             return epoch + 1 - control.options.interval
@@ -102,8 +102,8 @@ class RatePolicy:
         """Set the rate of the next epoch; whether training ends instead."""
         state = self.state
         assert state.rate is not None
-        before = state.rate
-        state.rate, ends = state.control.decide(before)
-        if not ends and state.rate != before:
-            log.info("learnRatePerSample %s to %.8g", "reduced" if state.rate < before else "increased", state.rate)
+        earlier = state.rate
+        state.rate, ends = state.control.decide(earlier)
+        if not ends and state.rate != earlier:
+            log.info("learnRatePerSample %s to %.8g", "reduced" if state.rate < earlier else "increased", state.rate)
         return ends

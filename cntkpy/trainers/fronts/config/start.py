@@ -1,4 +1,4 @@
-"""What comes before the first epoch: computed nodes, the first files, the compiled step, a checkpoint."""
+"""The start of a training: computed nodes, the first files, the compiled step, a checkpoint."""
 
 from __future__ import annotations
 

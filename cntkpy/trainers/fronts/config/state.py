@@ -1,4 +1,4 @@
-"""What changes in a training from epoch to epoch; a checkpoint holds all of it."""
+"""The state of a training that changes from epoch to epoch; a checkpoint holds all of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TrainingState:
             self.best = done, value
 
     def checkpoint(
-        self, updates: dict[str, Arrays], reader: dict[str, Any], last_slots: int, shapes: Any
+        self, updates: dict[str, Arrays], reader: dict[str, Any], last_slots: int, shapes: object
     ) -> Checkpoint:
         """Return the state as a checkpoint.
 

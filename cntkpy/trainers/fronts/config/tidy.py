@@ -1,4 +1,4 @@
-"""What is removed once the model after an epoch is saved: checkpoints and models that nothing needs any more."""
+"""Removal of checkpoints and models that nothing needs any more, once the model after an epoch is saved."""
 
 import contextlib
 
@@ -28,14 +28,14 @@ def remove_needless(p: SGDParameters, done: int, best: int | None, schedules: Sc
     path = str(p.model_path)
     interval = options.interval if schedules.adjusts_after_epoch and options.load_best else None
     if not p.keep_checkpoints:
-        for before in superseded(done - 1, interval):
-            remove(checkpoint_name(model_name(path, before, p.max_epochs)))
+        for earlier in superseded(done - 1, interval):
+            remove(checkpoint_name(model_name(path, earlier, p.max_epochs)))
     back = interval if interval is not None and done < p.max_epochs else 0
     Kept(p.keep_models, done, best, back).remove_others(path)
 
 
 def keeps(p: SGDParameters) -> str:
-    """What `keepModels` and `keepCheckPointFiles` keep, empty where they are not given; it is in the models."""
+    """Return `keepModels` and `keepCheckPointFiles`, empty where they are not given; models keep them."""
     return " ".join([*([] if p.keep_models == ALL else [p.keep_models]), *(["checkpoints"] * p.keep_checkpoints)])
 
 

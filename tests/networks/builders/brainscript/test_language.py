@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
-from cntkpy.networks.builders.brainscript.language import evaluate, source
+from cntkpy.networks.builders.brainscript.language import evaluate, parameters, source
+from cntkpy.networks.builders.brainscript.language.parameters import flattened
 from cntkpy.networks.builders.brainscript.language.parse import parse_members
 from cntkpy.networks.builders.brainscript.language.source import text_of_string
 from cntkpy.networks.builders.brainscript.language.values import Array
@@ -164,7 +165,7 @@ def test_an_evaluation_without_end_is_refused(plain, body, monkeypatch):
 
 def test_arrays_without_elements_count_too(plain, monkeypatch):
     """Each holds the one before twice: 2**40 arrays and no element."""
-    monkeypatch.setattr(evaluate, "MAX_ELEMENTS", 1_000)
+    monkeypatch.setattr(parameters, "MAX_ELEMENTS", 1_000)
     nested = "".join(f"a{i} = (a{i - 1} : a{i - 1})\n" for i in range(1, 40))
     with pytest.raises(ConfigError, match="more than 1000 arrays of"):
         plain(f"a0 = [| |]\n{nested}z = new NumericFunction [ what='Mod' args=a39 ]")
@@ -260,7 +261,7 @@ def test_arrays_flatten(lists):
     expression = parse_expression(text_of_string(text, "x"))
     found = evaluator.evaluate(expression, Scope({}, None))
     assert isinstance(found, Array)
-    flat = evaluator.run(evaluator.flattened(found, expression.place, None, "numbers"))
+    flat = evaluator.run(flattened(evaluator, found, expression.place, None, "numbers"))
     assert flat == [number for one in lists for number in one]
 
 

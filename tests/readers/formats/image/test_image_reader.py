@@ -66,6 +66,8 @@ def test_streams_and_labels(album):
         ("17\t.../r.png\t1\n3\t.../g.png\t2\tmore\t3\n", [(17, 1), (3, 2)]),
         ("007\t.../r.png\t 1\n3\t.../g.png\t2\n", [(7, 1), (3, 2)]),
         ("12abc\t.../r.png\t1xyz\n.../g.png\t2\t\n", [(12, 1), (1, 2)]),  # leading digits; an empty third column
+        ("7a\t.../r.png\t1\n7\t.../g.png\t2\n", [("7a", 1), ("7", 2)]),  # D12: not one number
+        ("0x\t.../r.png\t1\n.../g.png\t2\n", [(0, 1), (1, 2)]),
         ('".../r.png"\t1\n5\t".../g.png"\t2\n', [(0, 1), (5, 2)]),
         ("18446744073709551615\t.../r.png\t1\n18446744073709551610\t.../g.png\t2\n", [(2**64 - 1, 1), (2**64 - 6, 2)]),
         ("cat\t.../r.png\t1\ndog\t.../g.png\t2\n", [("cat", 1), ("dog", 2)]),

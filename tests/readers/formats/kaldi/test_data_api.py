@@ -14,7 +14,7 @@ from cntkpy.readers import (
     StreamDef,
     StreamDefs,
 )
-from cntkpy.readers.errors import ArgumentError
+from cntkpy.readers.errors import ArgumentError, DataError
 
 from .speech import CLASSES, DIM, Corpus
 
@@ -49,3 +49,20 @@ def test_what_they_refuse() -> None:
         KaldiFeatureDeserializer(StreamDefs(x=StreamDef(shape=3)))
     with pytest.raises(ArgumentError, match="stream y has 2 archives"):
         KaldiLabelDeserializer(None, StreamDefs(y=StreamDef(mlf=["a", "b"], shape=3)))
+
+
+def test_values_of_frames_in_text(tmp_path: Path) -> None:
+    """D10: a row of text may be a vector with a value for each frame; the message says how it is read so."""
+    path = tmp_path / "v.ark"
+    path.write_text("u1 [ 1 0 1 1 ]\nu2 [ 0 1 ]\n")
+    with pytest.raises(DataError, match="has 2 columns, but the first matrix of the table says 4") as caught:
+        source(path, 4).next_minibatch(16)
+    assert caught.value.hint == "a vector is one frame; with shape=1, each of its values is"
+    made = source(path, 1)
+    values = [one.ravel().tolist() for one in made.next_minibatch(16)[made["x"]].as_sequences()]
+    assert values == [[1, 0, 1, 1], [0, 1]]
+
+
+def source(path: Path, shape: int) -> MinibatchSource:
+    features = KaldiFeatureDeserializer(StreamDefs(x=StreamDef(scp=f"ark:{path}", shape=shape)))
+    return MinibatchSource(features, randomize=False, max_sweeps=1)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.commands.cli import main
-from cntkpy.readers import DataError, MinibatchSource, StreamDef, StreamDefs
+from cntkpy.readers import DataError, MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs
 from cntkpy.readers.formats.tables.conditions import BadConditionError, Combined, Comparison, comparisons, condition_of
 from cntkpy.readers.formats.tables.files import ParquetTable
 from cntkpy.readers.formats.tables.filters import Filter
@@ -301,3 +303,21 @@ def test_a_filter_needs_no_pyarrow_to_be_checked() -> None:
     section = parse('file=x.parquet;filter="a <";input=[x=[dim=1]]')
     with pytest.raises(UserError, match="is no condition"):
         ParquetParameters(section).check_together()
+
+
+@pytest.mark.parametrize(
+    ("array", "shown"),
+    [
+        (pa.array([Decimal("1.5")]), r"decimal128\(2, 1\)"),
+        (pa.array(np.ones(1, np.float16)), "halffloat"),
+        (pa.array(["a"]).dictionary_encode(), "string"),
+        (pa.array([1], pa.uint64()), "uint64"),
+    ],
+)
+def test_a_message_has_the_type_of_the_file(array: pa.Array, shown: str, tmp_path: Path) -> None:
+    """D8: and not that of the numbers which are compared."""
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"d": array, "y": [1.0]}), path)
+    wrong = "5" if shown == "string" else "'a'"
+    with pytest.raises(DataError, match=f"'d' cannot be compared with {wrong}: it is {shown}"):
+        MinibatchSource(ParquetDeserializer(str(path), StreamDefs(y=StreamDef("y", 1)), filter=f"d == {wrong}"))

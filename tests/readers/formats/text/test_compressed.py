@@ -436,7 +436,7 @@ def unpacked(whole: bytes) -> tuple[bytes, str, int]:
         while piece := one.piece():
             found += piece
     except codecs.Broken as error:
-        return found, str(error), error.at
+        return found, str(error), error.offset
     return found, "", 0
 
 

@@ -222,7 +222,7 @@ def test_offsets_beyond_four_gigabytes(mode, high):
         at = (high << 32) - before
         scan = index_module._Scan(0, mode, b"", False, False)
         assert scan.add(buffer, size, at, at + size) is None
-        found = scan.found(True, at + size, None)
+        found = scan.result(True, at + size, None)
         assert found.offsets.tolist() == [*(at + offsets[i] for i in first), at + size]
         assert found.offsets.ascend() and len(found.offsets.turns) == (at + size) >> 32
         assert found.samples.tolist() == ([1] * 5 if mode == text_codes.LINES else [1, 2, 1, 1])

@@ -30,14 +30,14 @@ OPERAND_NAMES = {
     "<<": "Shift",
     "with": "With",
 }
-"""How the paths of the operands of an operator are called: `P.PlusArgs[0]`."""
+"""Names of the paths of an operator's operands: `P.PlusArgs[0]`."""
 LEFT = {operator: f".{name}Args[0]" for operator, name in OPERAND_NAMES.items()}
 RIGHT = {operator: f".{name}Args[1]" for operator, name in OPERAND_NAMES.items()}
 PREFIX = {"-": "._negate", "!": "._not"}
 
 
 UNDEFINED = -math.nan
-"""What the C library gives where a result is undefined: a not-a-number with its sign set, which prints as `-nan`."""
+"""Result of the C library where it is undefined: a not-a-number with its sign set, which prints as `-nan`."""
 
 
 def quotient(a: float, b: float) -> float:
@@ -92,7 +92,7 @@ ON_BOOLS: dict[str, Callable[[bool, bool], bool]] = {
     "||": lambda a, b: a or b,
 }
 ON_EQUAL_TYPES: dict[type, Mapping[str, Callable[[Any, Any], Any]]] = {float: ON_NUMBERS, str: ON_TEXTS, bool: ON_BOOLS}
-"""What an operator does with two operands of one type."""
+"""Functions of operators with two operands of one type."""
 
 
 def at_hand(e: Any, scope: Scope) -> Any:
@@ -105,9 +105,9 @@ def at_hand(e: Any, scope: Scope) -> Any:
         name = e.name
         around: Any = scope
         while around is not None:
-            found = around.names.get(name)
-            if found is not None:
-                return found.value if type(found) is Delayed else found
+            member = around.names.get(name)
+            if member is not None:
+                return member.value if type(member) is Delayed else member
             around = around.outer
         return PENDING
     if kind is Literal:
@@ -124,7 +124,7 @@ def at_hand(e: Any, scope: Scope) -> Any:
     return PENDING
 
 
-def bad_operands(operator: str, left: Any, right: Any, place: Place, scope: Scope) -> tuple[Any, ...]:
+def bad_operands(operator: str, left: object, right: object, place: Place, scope: Scope) -> tuple[Any, ...]:
     """The arguments of `Evaluator.error` for operands that an operator does not take."""
     message = f"operator {operator} cannot be applied to {kind_of(left)} and {kind_of(right)}"
     hint = None

@@ -1,4 +1,4 @@
-"""How expressions are evaluated: when they are needed, and at most once. `expressions` says what each kind means.
+"""Evaluation of expressions: when they are needed, and at most once. `expressions` says what each kind means.
 
 Evaluation may nest as deep as a program asks: every step is a generator that yields the steps it depends on, and `run`
 keeps them on a list of its own, so that Python's stack does not grow with the program's.
@@ -6,7 +6,6 @@ keeps them on a list of its own, so that Python's stack does not grow with the p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -27,7 +26,6 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
 from cntkpy.networks.builders.brainscript.language.values import (
     PENDING,
     Applied,
-    Array,
     Delayed,
     Function,
     Origin,
@@ -36,25 +34,24 @@ from cntkpy.networks.builders.brainscript.language.values import (
     Scope,
     joined,
     kind_of,
-    number_text,
 )
 
 Step = Generator[Any, Any, Any]
 """A step of an evaluation: yields the steps it waits for, gets their values, returns its own."""
 
 MAX_DEPTH = 60_000
-"""How many evaluations may wait for each other."""
+"""Number of evaluations that may wait for each other."""
 MAX_STEPS = 3_000_000
-"""How many steps an evaluation may take: functions that call themselves twice would continue for years."""
+"""Number of steps that an evaluation may take: functions that call themselves twice would continue for years."""
 MAX_ELEMENTS = 1_000_000
-"""How many elements an array may have, also after flattening."""
+"""Number of elements of an array, at most, also after flattening."""
 MAX_TEXT = 10_000_000
-"""How many characters a text may have."""
+"""Number of characters of a text, at most."""
 
 
 @dataclass(frozen=True)
 class Class:
-    """What `new NAME record` makes.
+    """A class that `new NAME record` can make.
 
     Args:
         make: a step `(evaluator, record, origin)` that gives the value.
@@ -90,13 +87,11 @@ class Evaluator:
         self.library = list(library)
         self.warnings: list[Diagnostic] = []
         self.prints = True
-        """Whether `Print` and `Debug` write into the log."""
+        """True if `Print` and `Debug` write into the log."""
         self._waiting: list[Step] = []
         self._steps = 0
         self._forcing: list[Delayed] = []
         self._meaning = meaning
-
-    # ---------------------------------------------------------------------------------------------------- running
 
     def run(self, step: Step) -> Any:
         """The value of a step, after all that it depends on.
@@ -126,17 +121,17 @@ class Evaluator:
             while len(waiting) > bottom:
                 waiting.pop().close()
 
-    def value(self, given: Any, place: Place) -> Any:
+    def value(self, expression: object, place: Place) -> Any:
         """The value of something that may be delayed."""
-        if type(given) is not Delayed:
-            return given
-        return given.value if given.value is not PENDING else self.run(self.force(given, place))
+        if type(expression) is not Delayed:
+            return expression
+        return expression.value if expression.value is not PENDING else self.run(self.force(expression, place))
 
     def evaluate(self, expression: Expression, scope: Scope, path: Path | None = None) -> Any:
         """The value of an expression."""
         return self.run(self.step(expression, scope, path))
 
-    def step(self, expression: Any, scope: Any, path: Path | None) -> Step:
+    def step(self, expression: object, scope: object, path: Path | None) -> Step:
         """The step that evaluates an expression."""
         return self._meaning[type(expression)](self, expression, scope, path)
 
@@ -158,9 +153,9 @@ class Evaluator:
             self._forcing.pop()
         return value
 
-    def forced(self, given: Any, place: Place) -> Step:
+    def forced(self, expression: object, place: Place) -> Step:
         """The value of something that may be delayed, as a step."""
-        return (yield self.force(given, place)) if type(given) is Delayed else given
+        return (yield self.force(expression, place)) if type(expression) is Delayed else expression
 
     def delayed(self, expression: Expression, scope: Scope, path: Path | None) -> Any:
         """The value of an expression if it is at hand, else the expression with what it needs to be evaluated."""
@@ -172,63 +167,35 @@ class Evaluator:
                 return value
         return Delayed(expression, scope, path)
 
-    def flattened(self, value: Any, place: Place, scope: Scope | None, what: str) -> Step:
-        """The elements of an array and of the arrays in it; a single value is one element.
-
-        Args:
-            value: the array or value.
-            place: where it is asked for.
-            scope: the scope there.
-            what: what the elements are, for messages.
-        """
-        result: list[Any] = []
-        stack, arrays = [value], 0
-        while stack:
-            value = stack.pop()
-            if type(value) is Delayed:
-                value = value.value if value.value is not PENDING else (yield self.force(value, place))
-            if type(value) is not Array:
-                result.append(value)
-                if len(result) > MAX_ELEMENTS:
-                    raise self.error("TooMany", f"more than {MAX_ELEMENTS} {what}", place, scope)
-                continue
-            arrays += 1
-            if arrays > MAX_ELEMENTS:  # those without elements count, too
-                raise self.error("TooMany", f"more than {MAX_ELEMENTS} arrays of {what}", place, scope)
-            if value.first != 0:
-                message = f"an array of {what} must start at index 0, this one starts at {value.first}"
-                raise self.error("BadIndex", message, place, scope)
-            stack.extend(reversed(value.items))
-        return result
-
-    # ------------------------------------------------------------------------------------------------------ errors
-
     def error(
         self, kind: str, message: str, place: Place, scope: Scope | None, hint: Any = None, notes: Iterable[str] = ()
     ) -> ConfigError:
         """An error with its place and the calls that led there, to be raised."""
-        calls = [] if scope is None else list(islice(scope.calls(), 12))
-        where = [place, *calls]
-        shown = [one for one in where if one.text not in self.library]
+        where = [place] if scope is None else [place, *islice(scope.calls(), 12)]
+        shown = [place for place in where if place.text not in self.library]
         if scope is not None and not shown:
-            shown = list(islice((one for one in scope.calls() if one.text not in self.library), 1))
+            shown = list(islice((call for call in scope.calls() if call.text not in self.library), 1))
         if not shown:  # a default of the library, which does not know who asked for it
-            asking = [(one.expression, one.scope) for one in reversed(self._forcing) if one.scope is not None]
-            places = (place for one, inside in asking for place in (one.place, *islice(inside.calls(), 12)))
-            shown = list(islice((one for one in places if one.text not in self.library), 1))
+            asking = [
+                (delayed.expression, delayed.scope) for delayed in reversed(self._forcing) if delayed.scope is not None
+            ]
+            places = (
+                place for expression, inside in asking for place in (expression.place, *islice(inside.calls(), 12))
+            )
+            shown = list(islice((place for place in places if place.text not in self.library), 1))
         if not shown:
             return ConfigError(kind, message, place.span, hint, [*place.notes, *notes])
         inner = where[0]
-        found = list(notes)
+        frames = list(notes)
         if inner is not shown[0]:
-            found.append(f"it happens inside the library, at {inner}")
-        found += [f"called at {one}: {_one_line(one)}" for one in dict.fromkeys(shown[1:6]) if one != shown[0]]
-        return ConfigError(kind, message, shown[0].span, hint, [*shown[0].notes, *found])
+            frames.append(f"it happens inside the library, at {inner}")
+        frames += [f"called at {call}: {_one_line(call)}" for call in dict.fromkeys(shown[1:6]) if call != shown[0]]
+        return ConfigError(kind, message, shown[0].span, hint, [*shown[0].notes, *frames])
 
     def user_place(self, place: Place, scope: Scope | None) -> Place:
         """The place itself, or where it is inside the library the call that led there."""
         if place.text in self.library and scope is not None:
-            return next((one for one in scope.calls() if one.text not in self.library), place)
+            return next((call for call in scope.calls() if call.text not in self.library), place)
         return place
 
     def warn(self, kind: str, message: str, place: Place, hint: str | None = None) -> None:
@@ -256,7 +223,7 @@ class Evaluator:
 
     def _circular(self, delayed: Delayed, place: Place) -> ConfigError:
         cycle = self._forcing[self._forcing.index(delayed) :]
-        names = [joined(one.path) or "?" for one in cycle]
+        names = [joined(delayed.path) or "?" for delayed in cycle]
         chain = " -> ".join([*(names if len(names) <= 6 else [*names[:5], "..."]), names[0]])
         return self.error(
             "CircularReference",
@@ -265,15 +232,6 @@ class Evaluator:
             delayed.scope,
             "a loop over time needs PastValue or FutureValue; a name cannot be defined by its own outer meaning",
         )
-
-    def whole_number(self, value: Any, what: str, place: Place, scope: Scope | None) -> int:
-        """A number that must be whole. `what` it is, for messages."""
-        if type(value) is not float:
-            raise self.error("NoInteger", f"{what} must be a whole number, not {kind_of(value)}", place, scope)
-        if not math.isfinite(value) or value != int(value):
-            message = f"expected integer: {what} must be a whole number, not {_exact(value)}"
-            raise self.error("NoInteger", message, place, scope)
-        return int(value)
 
     def enter(self, function: Function, names: dict[str, Any], place: Place, scope: Scope, path: Path | None) -> Step:
         """The step that evaluates the body of a function."""
@@ -288,8 +246,8 @@ class Evaluator:
 
     def apply(
         self,
-        function: Any,
-        positional: tuple[Any, ...],
+        function: object,
+        positional: tuple[object, ...],
         named: dict[str, Any],
         place: Place,
         scope: Scope,
@@ -299,84 +257,37 @@ class Evaluator:
         if type(function) is not Function:
             raise self.error("NoFunction", f"a function is expected, not {kind_of(function)}", place, scope)
         if len(positional) != len(function.parameters):
-            raise self.wrong_count(function, None, len(positional), scope, place)
+            raise wrong_count(self, function, None, len(positional), scope, place)
         names = {**dict(zip(function.parameters, positional, strict=True)), **function.defaults, **named}
         return (yield self.enter(function, names, place, scope, path))
 
-    def wrong_count(
-        self, function: Function, e: Call | None, given: int, scope: Scope, place: Place | None = None
-    ) -> ConfigError:
-        """The error of a call with a wrong number of arguments: `e`, or one of the library at `place`."""
-        place = place or (e.place if e else function.place)
-        count = len(function.parameters)
-        expected = f"{count} positional argument{'' if count == 1 else 's'}"
-        what = f"'{function.name}'" if function.name else "the function"
-        message = f"{what} takes {expected}, {given} given"
-        hint = f"usage: {usage(function)}"
-        if e is not None:
-            for name, _, _ in e.named:
-                if name in function.parameters:
-                    hint += f"; '{name}' is passed by position, without its name"
-        if given > count and function.defaults:
-            hint += "; the others are passed by name"
-        return self.error("WrongArguments", message, place, scope, hint)
 
-    # ------------------------------------------------------------------------------------- parameters of classes
-
-    def parameter(self, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
-        """The value of a parameter of a class: a member of its record, or a name of the scopes around it.
-
-        Raises:
-            ConfigError: it is not there and has no default.
-        """
-        found = record.find(name)
-        if found is None:
-            if default is PENDING:
-                raise self.error(
-                    "MissingParameter",
-                    f"required parameter '{name}' not found",
-                    origin.place,
-                    origin.scope,
-                    f"add {name} = ... to the record",
-                )
-            return default
-        if type(found) is Delayed:
-            return found.value if found.value is not PENDING else (yield self.force(found, origin.place))
-        return found
-
-    def of_type(self, kind: type, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
-        """A parameter that must be a number (float), a text (str) or a truth value (bool)."""
-        value = yield self.parameter(record, name, origin, default)
-        if type(value) is not kind:
-            wanted = {float: "a number", str: "a text", bool: "true or false"}[kind]
-            place, scope = self.place_of(record, name, origin)
-            raise self.error("BadValue", f"'{name}' must be {wanted}, not {kind_of(value)}", place, scope)
-        return value
-
-    def integer(self, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
-        """A parameter that must be a whole number."""
-        value = yield self.parameter(record, name, origin, default)
-        place, scope = self.place_of(record, name, origin)
-        return self.whole_number(value, f"'{name}'", place, scope)
-
-    def place_of(self, record: Scope, name: str, origin: Origin) -> tuple[Place, Scope]:
-        """Where a parameter was written, and the scope there."""
-        found = record.find(name)
-        while type(found) is Delayed:
-            expression, scope = found.expression, found.scope
-            if type(expression) is Name and scope is not None:
-                inner = scope.find(expression.name)
-                if type(inner) is Delayed and inner.expression.place.text not in self.library:
-                    found = inner
-                    continue
-            if scope is not None:
-                return expression.place, scope
-            break
-        return origin.place, origin.scope
+def wrong_count(
+    evaluator: Evaluator,
+    function: Function,
+    e: Call | None,
+    passed_count: int,
+    scope: Scope,
+    place: Place | None = None,
+) -> ConfigError:
+    """The error of a call with a wrong number of arguments: `e`, or one of the library at `place`."""
+    place = place or (e.place if e else function.place)
+    count = len(function.parameters)
+    expected = f"{count} positional argument{'' if count == 1 else 's'}"
+    subject = f"'{function.name}'" if function.name else "the function"
+    message = f"{subject} takes {expected}, {passed_count} given"
+    hint = f"usage: {usage(function)}"
+    if e is not None:
+        for name, _, _ in e.named:
+            if name in function.parameters:
+                hint += f"; '{name}' is passed by position, without its name"
+    if passed_count > count and function.defaults:
+        hint += "; the others are passed by name"
+    return evaluator.error("WrongArguments", message, place, scope, hint)
 
 
 def usage(function: Function) -> str:
-    """How a function is called."""
+    """Return the form of a call of a function."""
     words = [*function.parameters]
     for name, default in function.defaults.items():
         if type(default) is Delayed:
@@ -388,16 +299,12 @@ def usage(function: Function) -> str:
     return f"{function.name or '(function)'} ({', '.join(words)})"
 
 
-def _default_text(value: Any) -> str:
+def _default_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:g}"
     return f"'{value}'" if isinstance(value, str) else "..."
-
-
-def _exact(value: float) -> str:
-    return number_text(value) if not math.isfinite(value) else repr(value)
 
 
 def _one_line(place: Place) -> str:

@@ -1,4 +1,4 @@
-"""What each kind of expression means: a step of the evaluation for each."""
+"""Meaning of each kind of expression: a step of the evaluation for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ from cntkpy.networks.builders.brainscript.language.arithmetic import (
     at_hand,
     bad_operands,
 )
-from cntkpy.networks.builders.brainscript.language.evaluate import MAX_ELEMENTS, MAX_TEXT, Class, Evaluator, Step, usage
+from cntkpy.networks.builders.brainscript.language.evaluate import (
+    MAX_ELEMENTS,
+    MAX_TEXT,
+    Class,
+    Evaluator,
+    Step,
+    usage,
+    wrong_count,
+)
+from cntkpy.networks.builders.brainscript.language.parameters import whole_number
 from cntkpy.networks.builders.brainscript.language.source import Place
 from cntkpy.networks.builders.brainscript.language.syntax import (
     ArrayLiteral,
@@ -54,12 +63,12 @@ def _literal(evaluator: Evaluator, e: Literal, scope: Scope, path: Path | None) 
 
 
 def _name(evaluator: Evaluator, e: Name, scope: Scope, path: Path | None) -> Step:
-    found = scope.find(e.name)
-    if found is None:
+    value = scope.find(e.name)
+    if value is None:
         raise _unknown(evaluator, e, scope)
-    if type(found) is Delayed:
-        return found.value if found.value is not PENDING else (yield evaluator.force(found, e.place))
-    return found
+    if type(value) is Delayed:
+        return value.value if value.value is not PENDING else (yield evaluator.force(value, e.place))
+    return value
 
 
 def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
@@ -73,7 +82,7 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
         if e.name in evaluator.texts:
             return f"a text is written in quotes: '{e.name}'"
         visible = scope.visible()
-        if any(one.lower() == e.name.lower() for one in visible):
+        if any(name.lower() == e.name.lower() for name in visible):
             return suggestion(e.name, visible)
         return _elsewhere(e.name, scope) or suggestion(e.name, visible)
 
@@ -82,14 +91,21 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
 
 def _elsewhere(name: str, scope: Scope) -> str | None:
     """`did you mean 'BS.Sequences.Gather'?` if a record that can be seen, or one not deep inside it, has that name."""
-    seen = [(outer, found) for one in scope.chain() for outer, found in one.names.items() if type(found) is Delayed]
-    level: list[tuple[str, Any]] = [(outer, found.expression) for outer, found in seen]
+    seen = [
+        (outer, value)
+        for outer_scope in scope.chain()
+        for outer, value in outer_scope.names.items()
+        if type(value) is Delayed
+    ]
+    level: list[tuple[str, Any]] = [(outer, value.expression) for outer, value in seen]
     for _ in range(3):
-        records = [(outer, found) for outer, found in level if type(found) is RecordLiteral]
+        records = [(outer, value) for outer, value in level if type(value) is RecordLiteral]
         for outer, record in records:
             if name in record.members:
                 return f"did you mean '{outer}.{name}'?"
-        level = [(f"{outer}.{inner}", one.value) for outer, record in records for inner, one in record.members.items()]
+        level = [
+            (f"{outer}.{inner}", member.value) for outer, record in records for inner, member in record.members.items()
+        ]
     return None
 
 
@@ -138,7 +154,7 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
 
 
 def _shifted(evaluator: Evaluator, array: Array, by: float, e: Infix, scope: Scope) -> Array:
-    count = evaluator.whole_number(by, "the number of elements to drop", e.place, scope)
+    count = whole_number(evaluator, by, "the number of elements to drop", e.place, scope)
     if array.first != 0:
         raise evaluator.error("BadIndex", "'<<' needs an array that starts at index 0", e.place, scope)
     if count < 0:
@@ -180,10 +196,10 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
     if value is PENDING:
         value = yield evaluator.step(e.value, scope, path)
     if type(value) is Record:
-        found = value.names.get(e.name)
-        if found is None:
-            found = value.outer.find(e.name) if value.outer is not None else None
-            if found is None:
+        member = value.names.get(e.name)
+        if member is None:
+            member = value.outer.find(e.name) if value.outer is not None else None
+            if member is None:
                 raise _no_member(evaluator, e, value, scope)
             if value.place.text not in evaluator.library:  # in a namespace of the library it is meant: CNTK2.Plus
                 evaluator.warn(
@@ -192,20 +208,20 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
                     e.place,
                     f"write {e.name} without the record",
                 )
-        if type(found) is Delayed:
-            return found.value if found.value is not PENDING else (yield evaluator.force(found, e.place))
-        return found
+        if type(member) is Delayed:
+            return member.value if member.value is not PENDING else (yield evaluator.force(member, e.place))
+        return member
     if isinstance(value, Object):
         try:
-            found = value.member(e.name)
+            member = value.member(e.name)
         except UserError:
             raise
         except ValueError as problem:
             raise evaluator.error("UnknownMember", str(problem), e.place, scope) from None
-        if found is None:
+        if member is None:
             message = f"unknown identifier '{e.name}': {value.kind} has no such member"
             raise evaluator.error("UnknownMember", message, e.place, scope, suggestion(e.name, value.members()))
-        return found
+        return member
     message = f"'.{e.name}' needs a record, not {kind_of(value)}"
     raise evaluator.error("NoRecord", message, e.place, scope)
 
@@ -226,22 +242,22 @@ def _subscript(evaluator: Evaluator, e: Subscript, scope: Scope, path: Path | No
     array = yield evaluator.step(e.array, scope, (path, "._vector"))
     index = yield evaluator.step(e.index, scope, (path, "._index"))
     if isinstance(array, Object) and isinstance(index, str):
-        found = array.member(index)
-        if found is not None:
-            return found
+        element = array.member(index)
+        if element is not None:
+            return element
         message = f"{array.kind} has no '{index}'"
         raise evaluator.error("UnknownMember", message, e.place, scope, suggestion(index, array.members()))
     if type(array) is not Array:
         raise evaluator.error("NoArray", f"an index needs an array, not {kind_of(array)}", e.place, scope)
-    number = evaluator.whole_number(index, "an index", e.place, scope)
+    number = whole_number(evaluator, index, "an index", e.place, scope)
     if not 0 <= number - array.first < len(array.items):
         last = array.first + len(array.items) - 1
         valid = f"valid are {array.first} to {last}" if array.items else "the array is empty"
         raise evaluator.error("BadIndex", f"index {number} is out of range; {valid}", e.place, scope)
-    found = array.items[number - array.first]
-    if type(found) is Delayed:
-        return found.value if found.value is not PENDING else (yield evaluator.force(found, e.place))
-    return found
+    element = array.items[number - array.first]
+    if type(element) is Delayed:
+        return element.value if element.value is not PENDING else (yield evaluator.force(element, e.place))
+    return element
 
 
 def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Step:
@@ -254,7 +270,7 @@ def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Ste
         raise evaluator.error("NoFunction", message, e.place, scope, hint)
     parameters = function.parameters
     if len(e.positional) != len(parameters):
-        raise evaluator.wrong_count(function, e, len(e.positional), scope)
+        raise wrong_count(evaluator, function, e, len(e.positional), scope)
     names = {
         parameter: evaluator.delayed(argument, scope, (path, "." + parameter))
         for parameter, argument in zip(parameters, e.positional, strict=True)
@@ -275,15 +291,15 @@ def _lambda(evaluator: Evaluator, e: Lambda, scope: Scope, path: Path | None) ->
 
 
 def _new(evaluator: Evaluator, e: New, scope: Scope, path: Path | None) -> Step:
-    found = evaluator.classes.get(e.name)
-    if found is None:
+    class_ = evaluator.classes.get(e.name)
+    if class_ is None:
         hint = suggestion(e.name, evaluator.classes)
         raise evaluator.error("UnknownClass", f"unknown class '{e.name}' after 'new'", e.place, scope, hint)
-    record = yield evaluator.step(e.record, scope, None if found.own_names else path)
+    record = yield evaluator.step(e.record, scope, None if class_.own_names else path)
     if type(record) is not Record:
         message = f"'new {e.name}' needs a record of its parameters, not {kind_of(record)}"
         raise evaluator.error("NoRecord", message, e.place, scope)
-    return (yield found.make(evaluator, record, Origin(path, e.place, scope)))
+    return (yield class_.make(evaluator, record, Origin(path, e.place, scope)))
 
 
 def _record(evaluator: Evaluator, e: RecordLiteral, scope: Scope, path: Path | None) -> Step:
@@ -304,8 +320,8 @@ def _array(evaluator: Evaluator, e: ArrayLiteral, scope: Scope, path: Path | Non
 def _range(evaluator: Evaluator, e: Range, scope: Scope, path: Path | None) -> Step:
     first = yield evaluator.step(e.first, scope, (path, ".array_first"))
     last = yield evaluator.step(e.last, scope, (path, ".array_last"))
-    begin = evaluator.whole_number(first, "the first index of an array", e.place, scope)
-    end = evaluator.whole_number(last, "the last index of an array", e.place, scope)
+    begin = whole_number(evaluator, first, "the first index of an array", e.place, scope)
+    end = whole_number(evaluator, last, "the last index of an array", e.place, scope)
     if end - begin >= MAX_ELEMENTS:
         message = f"an array of {end - begin + 1} elements; at most {MAX_ELEMENTS} are possible"
         raise evaluator.error("TooMany", message, e.place, scope)
@@ -324,12 +340,12 @@ def _applied(evaluator: Evaluator, e: Applied, scope: Scope, path: Path | None) 
 
 
 def _unknown_argument(evaluator: Evaluator, function: Function, name: str, place: Place, scope: Scope) -> ConfigError:
-    what = f"'{function.name}'" if function.name else "the function"
+    subject = f"'{function.name}'" if function.name else "the function"
     if name in function.parameters:
-        message = f"the parameter '{name}' of {what} is passed by position, without its name"
+        message = f"the parameter '{name}' of {subject} is passed by position, without its name"
         return evaluator.error("UnknownArgument", message, place, scope, f"usage: {usage(function)}")
     hint = suggestion(name, function.defaults) or f"usage: {usage(function)}"
-    return evaluator.error("UnknownArgument", f"{what} has no parameter '{name}'", place, scope, hint)
+    return evaluator.error("UnknownArgument", f"{subject} has no parameter '{name}'", place, scope, hint)
 
 
 MEANING: dict[type, Callable[..., Step]] = {

@@ -62,14 +62,14 @@ class _TreeMaker:
     def members(self, children: Children) -> RecordLiteral:
         members: dict[str, Member] = {}
         for member in children:
-            before = members.setdefault(member.name, member)
-            if before is not member:
+            former = members.setdefault(member.name, member)
+            if former is not member:
                 raise error(
                     "DuplicateMember",
                     f"the record has two members '{member.name}'",
                     member.place,
                     "names cannot be defined again; give one of them another name",
-                    (f"the other one is at {before.place}",),
+                    (f"the other one is at {former.place}",),
                 )
         place = self._place(children[0].place.start, end_of(children[-1].value)) if children else self._place(0, 0)
         return RecordLiteral(place, members)
@@ -208,7 +208,7 @@ class _TreeMaker:
 
 
 def start_of(expression: Expression) -> int:
-    """Where an expression starts, as far as its tree shows (brackets leave no trace)."""
+    """Return the position where an expression starts, as far as its tree shows (brackets leave no trace)."""
     while True:
         if isinstance(expression, Infix):
             expression = expression.left
@@ -219,7 +219,7 @@ def start_of(expression: Expression) -> int:
 
 
 def end_of(expression: Expression) -> int:
-    """Where an expression ends, as far as its tree shows."""
+    """Return the position where an expression ends, as far as its tree shows."""
     while True:
         if isinstance(expression, Infix):
             expression = expression.right
@@ -265,7 +265,7 @@ def _parser(start: str) -> grammars.Parser:
 def _caller(name: str) -> Any:
     method = getattr(_MAKER, name)
 
-    def call(_: Any, children: Any) -> Any:
+    def call(_: object, children: object) -> Any:
         return method(children)
 
     return call
@@ -328,22 +328,24 @@ def _syntax_error(text: Text, problem: UnexpectedInput) -> ConfigError:
     ended = token.type == "$END"
     start = len(string.rstrip()) if ended else token.start_pos or 0
     place = Place(text, start, start + 1 if ended else token.end_pos or start + 1)
-    found = "the end" if ended else f"'{token}'"
+    shown = "the end" if ended else f"'{token}'"
     for slash in (start, start - 1):
         if slash >= 0 and string.startswith("/*", slash):
             return error("BadSyntax", "this comment is not closed: '*/' is missing", Place(text, slash, slash + 2))
     wanted = set(problem.expected)
     if "NUMBER" in wanted:
-        message = f"an operand is expected, not {found}"
+        message = f"an operand is expected, not {shown}"
     elif "_ASSIGN" in wanted and "PLUS" not in wanted:
-        message = f"'=' is expected, not {found}"
+        message = f"'=' is expected, not {shown}"
     elif "THEN" in wanted or "ELSE" in wanted:
-        message = f"'{'then' if 'THEN' in wanted else 'else'}' is expected, not {found}"
+        message = f"'{'then' if 'THEN' in wanted else 'else'}' is expected, not {shown}"
     elif wanted == {"NAME"}:
-        message = f"a name is expected, not {found}"
+        message = f"a name is expected, not {shown}"
     else:
-        message = f"{found} is not expected here"
-    hint = _HINTS.get(str(token)) or suggestion(str(token), [one for one in KEYWORDS if one.upper() in wanted])
+        message = f"{shown} is not expected here"
+    hint = _HINTS.get(str(token)) or suggestion(
+        str(token), [keyword for keyword in KEYWORDS if keyword.upper() in wanted]
+    )
     if message.startswith("'='") and token.type in ("LBRACE", "LBRACKET"):
         hint = "unlike in the network description language, a function needs '=': f (x) = { y = x + 1 }.y"
     if not ended and str(token) in KEYWORDS and wanted and "NAME" in wanted and "NUMBER" not in wanted:
@@ -381,7 +383,7 @@ def _unmatched_bracket(text: Text) -> ConfigError | None:
             return error("BadSyntax", f"'{bracket}' closes nothing", place)
         elif opened[-1][0] != _OPENER[bracket]:
             opener, start = opened[-1]
-            closer = next(close for close, one in _OPENER.items() if one == opener)
+            closer = next(close for close, partner in _OPENER.items() if partner == opener)
             note = f"'{opener}' was opened at {Place(text, start, start + 1)}"
             return error("BadSyntax", f"'{bracket}' found, '{closer}' expected", place, notes=(note,))
         else:
@@ -389,7 +391,7 @@ def _unmatched_bracket(text: Text) -> ConfigError | None:
     if not opened:
         return None
     opener, start = opened[-1]
-    closer = next(close for close, one in _OPENER.items() if one == opener)
+    closer = next(close for close, partner in _OPENER.items() if partner == opener)
     return error("BadSyntax", f"'{opener}' is not closed: '{closer}' is missing", Place(text, start, start + 1))
 
 

@@ -15,7 +15,7 @@ from cntkpy.cntk_config.base.source import Place as Origin
 from cntkpy.cntk_config.parameters import ConfigValue
 
 MAX_INCLUDES = 1000
-"""How many files a program may consist of."""
+"""Number of files of a program, at most."""
 
 _COMMENT = grammars.terminal("brainscript", "COMMENT").pattern
 _STRING = grammars.terminal("brainscript", "STRING").pattern
@@ -27,7 +27,7 @@ QUOTED = re.compile(_STRING)
 
 
 Place = Fragment
-"""Where something stands: a stretch of the text of a program."""
+"""Place of a value: a stretch of the text of a program."""
 
 
 def error(
@@ -94,11 +94,11 @@ def with_includes(text: Text, folders: Sequence[Path]) -> Text:
     count = size = 0
     while pending:
         current, start, chain = pending.pop()
-        found = _next_include(current, start)
-        if found is None:
+        include = _next_include(current, start)
+        if include is None:
             builder.copy(current, start, len(current.string))
             continue
-        begin, end, name = found
+        begin, end, name = include
         builder.copy(current, start, begin)
         pending.append((current, end, chain))
         place = Place(current, begin, end)
@@ -139,12 +139,12 @@ def _find(name: str, place: Place, folders: Sequence[Path]) -> Path:
     """
     path = Path(name.replace("\0", "\ufffd"))
     source = place.span.source
-    own = [source.path.parent] if isinstance(source, Source) and source.path else []
-    candidates = [path, *(folder / one for folder in (*own, *folders) for one in (path, path.name))]
+    nearby = [source.path.parent] if isinstance(source, Source) and source.path else []
+    candidates = [path, *(folder / candidate for folder in (*nearby, *folders) for candidate in (path, path.name))]
     for candidate in candidates:
         if is_file(candidate):
             return candidate
-    searched = ", ".join(dict.fromkeys(str(folder) for folder in (Path.cwd(), *own, *folders)))
+    searched = ", ".join(dict.fromkeys(str(folder) for folder in (Path.cwd(), *nearby, *folders)))
     raise error("FileNotFound", f"the included file '{name}' does not exist", place, f"searched in {searched}")
 
 

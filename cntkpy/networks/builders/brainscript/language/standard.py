@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cntkpy.networks.builders.brainscript.language.evaluate import MAX_TEXT, Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.parameters import flattened, integer, of_type, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.printing import text_of
 from cntkpy.networks.builders.brainscript.language.values import Array, Effect, Origin, Record, kind_of, number_text
 
@@ -20,15 +21,15 @@ FORMAT = re.compile(r"[-+ #0]*[0-9]{0,4}(?:\.[0-9]{0,4})?")
 
 
 def _choice(evaluator: Evaluator, record: Record, origin: Origin, makers: dict[str, Maker]) -> Step:
-    """What the parameter `what` chooses."""
-    what = yield evaluator.of_type(str, record, "what", origin)
-    if what not in makers:
-        place, scope = evaluator.place_of(record, "what", origin)
+    """Return the value of the function that the parameter `what` names."""
+    kind = yield of_type(evaluator, str, record, "what", origin)
+    if kind not in makers:
+        place, scope = place_of(evaluator, record, "what", origin)
         known = ", ".join(makers)
         raise evaluator.error(
-            "BadValue", f"'{what}' is not a possible value of 'what'", place, scope, f"possible: {known}"
+            "BadValue", f"'{kind}' is not a possible value of 'what'", place, scope, f"possible: {known}"
         )
-    return (yield makers[what](evaluator, record, origin))
+    return (yield makers[kind](evaluator, record, origin))
 
 
 def _class(**makers: Maker) -> Class:
@@ -40,10 +41,10 @@ def _class(**makers: Maker) -> Class:
 
 def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """A value as text; `how` is the middle of a printf directive."""
-    value = yield evaluator.parameter(record, "arg", origin)
-    how = yield evaluator.of_type(str, record, "how", origin)
+    value = yield parameter(evaluator, record, "arg", origin)
+    how = yield of_type(evaluator, str, record, "how", origin)
     if not FORMAT.fullmatch(how):
-        place, scope = evaluator.place_of(record, "how", origin)
+        place, scope = place_of(evaluator, record, "how", origin)
         hint = "only what is between '%' and the letter in C: '.2', '5', '-8'"
         raise evaluator.error("BadValue", f"'{how}' is no format", place, scope, hint)
     if type(value) is float:
@@ -55,43 +56,43 @@ def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 def _formatted(value: float, how: str) -> str:
     """A number as printf writes it: `d` if it is whole (and within 32 bits), else `f`."""
     flags = how[: len(how) - len(how.lstrip("-+ #0"))]
-    rest = how[len(flags) :]
+    form = how[len(flags) :]
     if math.isfinite(value):
         whole = number_text(value).lstrip("-").isdigit()
-        if whole and "." in rest:  # the precision gives the zeros
+        if whole and "." in form:  # the precision gives the zeros
             flags = flags.replace("0", "")
-        return f"%{flags}{rest}d" % int(value) if whole else f"%{flags}{rest}f" % value
+        return f"%{flags}{form}d" % int(value) if whole else f"%{flags}{form}f" % value
     text = number_text(value)
     sign = "" if text.startswith("-") else "+" if "+" in flags else " " if " " in flags else ""
-    return f"%{'-' if '-' in flags else ''}{rest.partition('.')[0]}s" % (sign + text)
+    return f"%{'-' if '-' in flags else ''}{form.partition('.')[0]}s" % (sign + text)
 
 
 def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """All occurrences of a text replaced."""
-    text = yield evaluator.of_type(str, record, "arg", origin)
-    what = yield evaluator.of_type(str, record, "replacewhat", origin)
-    by = yield evaluator.of_type(str, record, "withwhat", origin)
-    if not what:
+    text = yield of_type(evaluator, str, record, "arg", origin)
+    pattern = yield of_type(evaluator, str, record, "replacewhat", origin)
+    by = yield of_type(evaluator, str, record, "withwhat", origin)
+    if not pattern:
         return text
-    if len(text) + text.count(what) * len(by) > MAX_TEXT:
+    if len(text) + text.count(pattern) * len(by) > MAX_TEXT:
         raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", origin.place, origin.scope)
-    return text.replace(what, by)
+    return text.replace(pattern, by)
 
 
 def _substr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """Some characters; a negative begin counts from the end, a negative number means all that follow."""
-    text = yield evaluator.of_type(str, record, "arg", origin)
-    begin = yield evaluator.integer(record, "pos", origin)
-    count = yield evaluator.integer(record, "chars", origin)
+    text = yield of_type(evaluator, str, record, "arg", origin)
+    begin = yield integer(evaluator, record, "pos", origin)
+    count = yield integer(evaluator, record, "chars", origin)
     begin = max(0, begin + len(text)) if begin < 0 else begin
     return text[begin:] if count < 0 else text[begin : begin + count]
 
 
 def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """One character."""
-    code = yield evaluator.integer(record, "arg", origin)
+    code = yield integer(evaluator, record, "arg", origin)
     if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
-        place, scope = evaluator.place_of(record, "arg", origin)
+        place, scope = place_of(evaluator, record, "arg", origin)
         raise evaluator.error("BadValue", f"there is no character of number {code}", place, scope)
     return chr(code)
 
@@ -101,14 +102,14 @@ def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 def _floor(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The largest whole number that is not larger."""
-    value: float = yield evaluator.of_type(float, record, "arg", origin)
+    value: float = yield of_type(evaluator, float, record, "arg", origin)
     return float(math.floor(value)) if math.isfinite(value) else value
 
 
 def _length(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The number of elements of an array, or of characters of a text."""
-    value = yield evaluator.parameter(record, "arg", origin)
-    place, scope = evaluator.place_of(record, "arg", origin)
+    value = yield parameter(evaluator, record, "arg", origin)
+    place, scope = place_of(evaluator, record, "arg", origin)
     if type(value) is str:
         return float(len(value))
     if type(value) is not Array:
@@ -121,20 +122,20 @@ def _length(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    value = yield evaluator.parameter(record, "args", origin)
-    place, scope = evaluator.place_of(record, "args", origin)
-    found = yield evaluator.flattened(value, place, scope, "numbers")
-    if len(found) != 2:
-        raise evaluator.error("BadValue", f"two numbers are expected, {len(found)} given", place, scope)
-    for number in found:
+    value = yield parameter(evaluator, record, "args", origin)
+    place, scope = place_of(evaluator, record, "args", origin)
+    numbers = yield flattened(evaluator, value, place, scope, "numbers")
+    if len(numbers) != 2:
+        raise evaluator.error("BadValue", f"two numbers are expected, {len(numbers)} given", place, scope)
+    for number in numbers:
         if type(number) is not float or not number.is_integer():
-            what = number_text(number) if type(number) is float else kind_of(number)
+            description = number_text(number) if type(number) is float else kind_of(number)
             raise evaluator.error(
-                "NoInteger", f"expected integer: {what} is not a whole number", origin.place, origin.scope
+                "NoInteger", f"expected integer: {description} is not a whole number", origin.place, origin.scope
             )
-    if found[1] == 0:
+    if numbers[1] == 0:
         raise evaluator.error("BadValue", "a whole number cannot be divided by 0", origin.place, origin.scope)
-    return int(found[0]), int(found[1])
+    return int(numbers[0]), int(numbers[1])
 
 
 def _mod(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
@@ -154,9 +155,9 @@ def _int_div(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """Whether two values are the same one: numbers that were computed twice are not."""
-    args = yield evaluator.parameter(record, "args", origin)
-    place, scope = evaluator.place_of(record, "args", origin)
+    """Return whether two values are the same one: numbers that were computed twice are not."""
+    args = yield parameter(evaluator, record, "args", origin)
+    place, scope = place_of(evaluator, record, "args", origin)
     if type(args) is not Array or len(args.items) != 2:
         raise evaluator.error("BadValue", "two values are expected", place, scope)
     values: list[Any] = []
@@ -168,7 +169,7 @@ def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 def _is(kind: type) -> Maker:
     def maker(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-        return type((yield evaluator.parameter(record, "arg", origin))) is kind
+        return type((yield parameter(evaluator, record, "arg", origin))) is kind
 
     return maker
 
@@ -177,7 +178,7 @@ def _is(kind: type) -> Maker:
 
 
 def _print(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    value = yield evaluator.parameter(record, "what", origin)
+    value = yield parameter(evaluator, record, "what", origin)
     text = yield text_of(evaluator, value, origin)
     if evaluator.prints:
         log.info("%s", text)
@@ -185,16 +186,16 @@ def _print(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _fail(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    message = yield evaluator.of_type(str, record, "what", origin)
+    message = yield of_type(evaluator, str, record, "what", origin)
     place, scope = origin.place, origin.scope
     raise evaluator.error("Fail", message, place, scope)
 
 
 def _debug(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """Prints a value and gives it."""
-    value = yield evaluator.parameter(record, "value", origin)
-    enabled = yield evaluator.of_type(bool, record, "enabled", origin, True)
-    say = yield evaluator.of_type(str, record, "say", origin, "")
+    value = yield parameter(evaluator, record, "value", origin)
+    enabled = yield of_type(evaluator, bool, record, "enabled", origin, True)
+    say = yield of_type(evaluator, str, record, "say", origin, "")
     if enabled and evaluator.prints:
         text = yield text_of(evaluator, value, origin)
         log.info("%s%s", say and f"{say} ", text)

@@ -41,7 +41,7 @@ class Infix:
     left: Expression
     right: Expression
     height: int
-    """How deep the tree below is, if it consists of numbers, names and operators; else a large number."""
+    """Depth of the tree below, if it consists of numbers, names and operators; else a large number."""
 
 
 @dataclass(slots=True, eq=False)

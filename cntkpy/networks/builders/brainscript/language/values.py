@@ -1,4 +1,4 @@
-"""What expressions evaluate to.
+"""Values of expressions.
 
 Numbers are Python floats, truth values bools, texts strs; the rest is declared here. An expression that was not needed
 yet is a `Delayed`, which `evaluate` computes at most once.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cntkpy.networks.builders.brainscript.language.syntax import Expression
 
 Path = tuple["Path | None", str]
-"""Where in the tree of expressions a value is made, innermost first: (what is around, `.name` or `[index]`)."""
+"""Places of a value in the tree of expressions, innermost first: (what is around, `.name` or `[index]`)."""
 
 
 class _Pending:
@@ -84,12 +84,12 @@ class Scope:
         self.caller = caller
 
     def find(self, name: str) -> Any:
-        """What a name stands for here or further out, or None."""
+        """Return the value of a name here or further out, or None."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope.names.get(name)
-            if found is not None:
-                return found
+            value = scope.names.get(name)
+            if value is not None:
+                return value
             scope = scope.outer
         return None
 
@@ -177,7 +177,7 @@ class Object:
     __slots__ = ()
 
     kind = "an object"
-    """What to call it in messages."""
+    """Its name in messages."""
 
     def member(self, name: str) -> Any:
         """The value of `object.name`, or None when there is none; may raise a `ValueError` that says why."""
@@ -188,7 +188,7 @@ class Object:
         return []
 
     def lines(self) -> list[str]:
-        """How it prints."""
+        """Return its printed form."""
         return [self.kind]
 
 
@@ -209,8 +209,8 @@ def joined(path: Path | None) -> str:
     return text[1:] if text.startswith(".") else text
 
 
-def kind_of(value: Any) -> str:
-    """What a value is, in the words of a message."""
+def kind_of(value: object) -> str:
+    """Return the kind of a value in the words of a message."""
     if isinstance(value, bool):
         return f"the truth value {'true' if value else 'false'}"
     if isinstance(value, float):
@@ -237,7 +237,7 @@ def number_text(value: float) -> str:
 
 @dataclass(slots=True, eq=False)
 class Origin:
-    """Where a value was made: its path, the expression, and the scope that tells the calls which led to it."""
+    """Origin of a value: its path, the expression, and the scope that tells the calls which led to it."""
 
     path: Path | None
     place: Place
@@ -254,7 +254,7 @@ class Operand(Object):
 
     __slots__ = ()
 
-    def infix(self, operator: str, left: Any, right: Any, origin: Origin) -> Any:
+    def infix(self, operator: str, left: object, right: object, origin: Origin) -> Any:
         """The value of `left operator right`, of which one is this object; PENDING where there is none."""
         return PENDING
 
@@ -262,6 +262,6 @@ class Operand(Object):
         """The value of `operator self`; PENDING where there is none."""
         return PENDING
 
-    def choose(self, yes: Any, no: Any, origin: Origin) -> Any:
+    def choose(self, yes: object, no: object, origin: Origin) -> Any:
         """The value of `if self then yes else no`; PENDING where there is none."""
         return PENDING

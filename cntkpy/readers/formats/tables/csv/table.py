@@ -43,7 +43,7 @@ class CsvTable(TableFile):
 
     def __init__(self, path: str, partition: Partition | None = None, texts: Collection[str] = ()) -> None:
         self._texts = frozenset(texts)
-        self._found: list[_Group] = []
+        self._read_groups: list[_Group] = []
         self._odd: dict[str, TextBlock] = {}
         """Row of the first cell that is no number, by column of texts."""
         self._spaced: set[str] = set()
@@ -52,15 +52,15 @@ class CsvTable(TableFile):
 
     def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group."""
-        return [group.rows for group in self._found]
+        return [group.rows for group in self._read_groups]
 
     def bytes_of_groups(self) -> list[int]:
         """Bytes of the text."""
-        return [group.block.size for group in self._found]
+        return [group.block.size for group in self._read_groups]
 
     def row_name(self, group: int, row: int, column: str) -> str:
         """The line in which a row ends, and the column."""
-        result = self._found[group]
+        result = self._read_groups[group]
         line, _ = self._text.row(result.block, row)
         return f"{self.path}:{line}, column '{column}'"
 
@@ -108,16 +108,16 @@ class CsvTable(TableFile):
                 blank = _blank_rows(text.parsed(block, [pa.string()] * text.width))
             rows = table.num_rows - (0 if blank is None else len(blank))
             if rows:
-                self._found.append(_Group(block, rows, blank))
+                self._read_groups.append(_Group(block, rows, blank))
         self.size = text.data.size
         self._spaced -= {name for name, kind in zip(text.names, kinds, strict=True) if pa.types.is_string(kind)}
         return pa.schema(list(zip(text.names, kinds, strict=True)))
 
     def _groups(self, file: Any) -> int:
-        return len(self._found)
+        return len(self._read_groups)
 
     def _read(self, file: Any, group: int, columns: Sequence[str], threads: bool) -> Any:
-        pa, result = arrow(), self._found[group]
+        pa, result = arrow(), self._read_groups[group]
         kinds = {name: self.schema.field(name).type for name in columns}
         read = self._parsed(result.block, kinds, threads)
         if result.blank is not None:
@@ -140,17 +140,17 @@ class CsvTable(TableFile):
         return pa.table(columns, names=list(kinds))
 
 
-def joined_kind(one: Any, other: Any) -> Any:
+def joined_kind(first: Any, second: Any) -> Any:
     """The type that fits the cells of two: whole numbers are numbers, dates are times, what does not fit is text."""
     types = arrow().types
-    if one == other or types.is_null(other):
-        return one
-    if types.is_null(one):
-        return other
-    if all(types.is_integer(kind) or types.is_floating(kind) for kind in (one, other)):
+    if first == second or types.is_null(second):
+        return first
+    if types.is_null(first):
+        return second
+    if all(types.is_integer(kind) or types.is_floating(kind) for kind in (first, second)):
         return arrow().float64()
-    if all(types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None) for kind in (one, other)):
-        stamps = {kind.unit for kind in (one, other) if types.is_timestamp(kind)}
+    if all(types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None) for kind in (first, second)):
+        stamps = {kind.unit for kind in (first, second) if types.is_timestamp(kind)}
         return arrow().timestamp("ns" if "ns" in stamps else "s")
     return arrow().string()
 

@@ -38,9 +38,9 @@ Deserialize = Callable[[Sequence[Function], str, Any], Any]
 
 
 def output_variable(shape: Any, dtype: Any, dynamic_axes: Any, needs_gradient: bool = True, name: str = "") -> Function:
-    """What a user-defined function says of one of its outputs; see `UserFunction.infer_outputs`."""
+    """Description of an output of a user-defined function; see `UserFunction.infer_outputs`."""
     check_name(name)
-    named = [axis_name(one) for one in dynamic_axes if not is_batch(one)]
+    named = [axis_name(axis) for axis in dynamic_axes if not is_batch(axis)]
     kind = Input(bool(named), named[-1] if named else "", static=not dynamic_axes, needs_gradient=needs_gradient)
     return Function(data_input(shape, dtype, False, name or "Output", kind))
 
@@ -65,27 +65,27 @@ class UserFunction:
         if isinstance(inputs, Function) or not isinstance(inputs, list | tuple):
             message = f"the inputs of {type(self).__name__} are a list, not {shorten(repr(inputs))}"
             raise ArgumentError(message, "super().__init__([x], name=name)")
-        self.inputs: tuple[Function, ...] = tuple(as_node(one) for one in inputs)
+        self.inputs: tuple[Function, ...] = tuple(as_node(argument) for argument in inputs)
         self.as_numpy = as_numpy
         self.attributes: dict[str, Any] = dict(attributes or {})
         self.name = name
 
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        own = cls.deserialize is not UserFunction.deserialize
-        register_deserializer(_name_of(cls), cls.deserialize if own else partial(_without_state, cls))
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        overrides = cls.deserialize is not UserFunction.deserialize
+        register_deserializer(_name_of(cls), cls.deserialize if overrides else partial(_without_state, cls))
 
     # ---- what a subclass says
 
     def infer_outputs(self) -> list[Function]:
-        """An `output_variable` for each output; the shapes of the inputs are known now."""
+        """Return an `output_variable` for each output; the shapes of the inputs are known now."""
         raise NotImplementedError(f"{type(self).__name__} needs infer_outputs(self): a list of output_variable(...)")
 
-    def forward(self, *given: Any) -> Any:
-        """The value.
+    def forward(self, *arguments: object) -> Any:
+        """Return the value.
 
         Args:
-            given: the data of the only input, or a tuple of those of all; with several outputs a dictionary to be
+            arguments: the data of the only input, or a tuple of those of all; with several outputs a dictionary to be
                 filled, by output; the device; the outputs that `backward` starts from.
 
         Returns:
@@ -93,11 +93,11 @@ class UserFunction:
         """
         raise NotImplementedError(f"{type(self).__name__} needs forward(self, argument, device, outputs_to_retain)")
 
-    def backward(self, *given: Any) -> Any:
-        """The gradient by the inputs.
+    def backward(self, *arguments: object) -> Any:
+        """Return the gradient by the inputs.
 
         Args:
-            given: the state; the gradient by the output, or a dictionary of those by all; of a function of several
+            arguments: the state; the gradient by the output, or a dictionary of those by all; of a function of several
                 inputs a dictionary to be filled, whose keys are the inputs that need a gradient.
 
         Returns:
@@ -106,11 +106,11 @@ class UserFunction:
         raise NotImplementedError(f"{type(self).__name__} needs backward(self, state, root_gradients)")
 
     def serialize(self) -> dict[str, Any]:
-        """What a model file keeps: numbers, texts, arrays, lists and dictionaries of them."""
+        """Return the state in the form of model files: numbers, texts, arrays, lists and dictionaries of them."""
         return {}
 
     @staticmethod
-    def deserialize(inputs: Sequence[Function], name: str, state: Any) -> UserFunction:
+    def deserialize(inputs: Sequence[Function], name: str, state: object) -> UserFunction:
         """The function of a model file, of what `serialize` gave; a subclass whose functions have a state has it.
 
         One without a state is made of its inputs and `name`.
@@ -124,7 +124,7 @@ class UserFunction:
 
     @property
     def op_name(self) -> str:
-        """The name of the operation in a model file: that of the class with its module."""
+        """Return the name of the operation in a model file: that of the class with its module."""
         return _name_of(type(self))
 
     # ---- what it is as a function
@@ -132,18 +132,21 @@ class UserFunction:
     @cached_property
     def outputs(self) -> tuple[Function, ...]:
         """Its outputs, as `infer_outputs` says."""
-        found: Any = self.infer_outputs()
-        if not isinstance(found, list | tuple) or not found or not all(isinstance(one, Function) for one in found):
-            message = f"{type(self).__name__}.infer_outputs gives {shorten(repr(found))}, not a list of outputs"
+        functions: Any = self.infer_outputs()
+        if (
+            not isinstance(functions, list | tuple)
+            or not functions
+            or not all(isinstance(function, Function) for function in functions)
+        ):
+            message = f"{type(self).__name__}.infer_outputs gives {shorten(repr(functions))}, not a list of outputs"
             raise ArgumentError(message, "return [output_variable(x.shape, x.dtype, x.dynamic_axes)]")
-        most = max((len(one.dynamic_axes) for one in self.inputs), default=0)
-        for one in found:
-            if len(one.dynamic_axes) != most:
-                message = (
-                    f"an output of {type(self).__name__} has {len(one.dynamic_axes)} dynamic axes, its inputs {most}"
-                )
+        most = max((len(function.dynamic_axes) for function in self.inputs), default=0)
+        for function in functions:
+            if len(function.dynamic_axes) != most:
+                axes, name = len(function.dynamic_axes), type(self).__name__
+                message = f"an output of {name} has {axes} dynamic axes, its inputs {most}"
                 raise ArgumentError(message, "give each output the dynamic_axes of the input that has most of them")
-        return tuple(found)
+        return tuple(functions)
 
     @property
     def output(self) -> Function:
@@ -155,13 +158,13 @@ class UserFunction:
         return user_function(self)
 
     def of_placeholder(self) -> Function:
-        """The function of a network that it computes, the same one every time: what operators take it for."""
+        """Return the function of a network that it computes, the same one every time: what operators take it for."""
         if self._function is None:
             self._function = user_function(self)
         return self._function
 
     def __getattr__(self, name: str) -> Any:
-        """What the function has: `eval`, `grad`, `find_by_name` and so on."""
+        """Return an attribute of the function: `eval`, `grad`, `find_by_name` and so on."""
         if name.startswith("_") or "inputs" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
         return getattr(self.of_placeholder(), name)
@@ -184,7 +187,7 @@ def _name_of(cls: type) -> str:
 
 
 def user_function(user_func: UserFunction) -> Function:
-    """The function of a network that a `UserFunction` computes.
+    """Return the function of a network that a `UserFunction` computes.
 
     Training calls its `forward` and its `backward` once for each minibatch.
     """
@@ -199,15 +202,15 @@ def user_function(user_func: UserFunction) -> Function:
 
 @needs_shapes
 def _built(inputs: list[Function], code: Callable[[], UserFunction], name: str) -> Function:
-    """The function of some inputs; `code` gives the code, which is an operand itself elsewhere."""
+    """Return the function of some inputs; `code` gives the code, which is an operand itself elsewhere."""
     user_func = code()
     if tuple(inputs) != user_func.inputs:
         user_func.inputs = tuple(inputs)
         vars(user_func).pop("outputs", None)
     outputs = user_func.outputs
-    sizes = [math.prod(one.shape) for one in outputs]
+    sizes = [math.prod(function.shape) for function in outputs]
     shape = outputs[0].shape if len(outputs) == 1 else (sum(sizes),)
-    dynamic = tuple(len(one.dynamic_axes) for one in inputs)
+    dynamic = tuple(len(function.dynamic_axes) for function in inputs)
     node = NodeValue(_OPERATION, calls.origin(name or "UserFunction"), inputs=tuple(map(to_node, inputs)))
     node.options = {HOST: _Host(user_func, dynamic), DIMS: tuple(reversed(shape))}
     joint = Function(node)
@@ -216,11 +219,11 @@ def _built(inputs: list[Function], code: Callable[[], UserFunction], name: str) 
         return joint
     parts: list[Function] = []
     begin = 0
-    for one, size in zip(outputs, sizes, strict=True):
+    for function, size in zip(outputs, sizes, strict=True):
         part = slice(joint, 0, begin, begin + size)
-        parts.append(alias(reshape(part, one.shape), one.name if one.name != "Output" else ""))
+        parts.append(alias(reshape(part, function.shape), function.name if function.name != "Output" else ""))
         begin += size
-    return Function(one.root for one in parts)
+    return Function(function.root for function in parts)
 
 
 class _Host:
@@ -236,13 +239,13 @@ class _Host:
 
     @cached_property
     def _wanted(self) -> list[Function]:
-        """The inputs whose gradient `backward` gives; all, if none was said to need one."""
+        """Return the inputs whose gradient `backward` gives; all, if none was said to need one."""
         inputs = self.function.inputs
-        return [one for one in inputs if one.needs_gradient] or list(inputs)
+        return [argument for argument in inputs if argument.needs_gradient] or list(inputs)
 
     @cached_property
     def _takes_variables(self) -> bool:
-        """Whether `backward` fills a dictionary: that of a function of several inputs does, as in CNTK.
+        """Return whether `backward` fills a dictionary: that of a function of several inputs does, as in CNTK.
 
         One that takes no dictionary returns the gradient by the only input that needs one.
         """
@@ -262,36 +265,38 @@ class _Host:
         arguments = tuple(map(self._given, operands, function.inputs))
         whole = next(iter(arguments), None) if len(arguments) < 2 else arguments
         if len(function.outputs) == 1:
-            found: Any = function.forward(whole, None, function.outputs)
-            if not isinstance(found, tuple) or len(found) != 2:
-                message = f"{type(function).__name__}.forward gives {_kind(found)}, not a state and a value"
+            answer: Any = function.forward(whole, None, function.outputs)
+            if not isinstance(answer, tuple) or len(answer) != 2:
+                message = f"{type(function).__name__}.forward gives {_kind(answer)}, not a state and a value"
                 raise ArgumentError(message, "return state, value; without a state: return None, value")
-            return found[0], _plain(found[1])
+            return answer[0], _plain(answer[1])
         outputs: dict[Function, Any] = dict.fromkeys(function.outputs)
         state = function.forward(whole, outputs, None, function.outputs)
-        for one, value in outputs.items():
+        for output, value in outputs.items():
             if value is None:
-                message = f"{type(function).__name__}.forward has given no value to its output {one!r}"
+                message = f"{type(function).__name__}.forward has given no value to its output {output!r}"
                 raise ArgumentError(message, "for output in outputs: outputs[output] = ...")
-        return state, self._joined([_plain(one) for one in outputs.values()])
+        return state, self._joined([_plain(output) for output in outputs.values()])
 
-    def backward(self, state: Any, gradient: Any) -> list[Any]:
+    def backward(self, state: object, gradient: object) -> list[Any]:
         """See `HostFunction`."""
         function = self.function
         roots: Any = self._given(gradient, function.outputs[0])
         if len(function.outputs) > 1:
             parts = self._split(gradient)
-            roots = {one: self._given(part, one) for one, part in zip(function.outputs, parts, strict=True)}
+            roots = {
+                variable: self._given(part, variable) for variable, part in zip(function.outputs, parts, strict=True)
+            }
         if self._takes_variables:
-            found = dict[Function, Any].fromkeys(self._wanted)
-            function.backward(state, roots, found)
+            gradients = dict[Function, Any].fromkeys(self._wanted)
+            function.backward(state, roots, gradients)
         else:
-            found = {self._wanted[0]: function.backward(state, roots)}
-        if any(value is None for value in found.values()):
-            missing = next(one for one, value in found.items() if value is None)
+            gradients = {self._wanted[0]: function.backward(state, roots)}
+        if any(value is None for value in gradients.values()):
+            missing = next(variable for variable, value in gradients.items() if value is None)
             message = f"{type(function).__name__}.backward has given no gradient by its input {missing!r}"
             raise ArgumentError(message, "with one input: return the gradient; with several: variables[input] = ...")
-        return [_plain(found[one]) if one in found else None for one in function.inputs]
+        return [_plain(gradients[variable]) if variable in gradients else None for variable in function.inputs]
 
     def stored(self) -> dict[str, Any]:
         """See `HostFunction`."""
@@ -300,46 +305,46 @@ class _Host:
 
     @cached_property
     def _half(self) -> set[Function]:
-        """The inputs and outputs of half precision."""
-        return {one for one in (*self.function.inputs, *self.function.outputs) if one.dtype == HALF}
+        """Return the inputs and outputs of half precision."""
+        return {variable for variable in (*self.function.inputs, *self.function.outputs) if variable.dtype == HALF}
 
     def _given(self, samples: Any, function: Function) -> Any:
         """Data of an input or an output as the code wants them."""
         if function in self._half:
-            samples = [one.astype(HALF) for one in samples] if isinstance(samples, list) else samples.astype(HALF)
+            samples = [sample.astype(HALF) for sample in samples] if isinstance(samples, list) else samples.astype(HALF)
         return samples if self.function.as_numpy else Value(samples)
 
     @property
     def _shapes(self) -> list[tuple[int, ...]]:
-        return [one.shape for one in self.function.outputs]
+        return [output.shape for output in self.function.outputs]
 
     def _joined(self, values: list[Any]) -> Any:
         """Values of several outputs as one value: their elements one after another."""
         if isinstance(values[0], list):
-            return [self._joined(list(one)) for one in zip(*values, strict=True)]
+            return [self._joined(list(part)) for part in zip(*values, strict=True)]
         sizes = [math.prod(shape) for shape in self._shapes]
         lead = np.asarray(values[0]).shape[: np.ndim(values[0]) - len(self._shapes[0])]
-        flat = [np.reshape(one, (*lead, size)) for one, size in zip(values, sizes, strict=True)]
+        flat = [np.reshape(part, (*lead, size)) for part, size in zip(values, sizes, strict=True)]
         return np.concatenate(flat, axis=-1)
 
     def _split(self, value: Any) -> list[Any]:
         """The inverse of `_joined`."""
         if isinstance(value, list):
-            return [list(one) for one in zip(*map(self._split, value), strict=True)]
+            return [list(pieces) for pieces in zip(*map(self._split, value), strict=True)]
         ends = np.cumsum([math.prod(shape) for shape in self._shapes])[:-1]
         parts = np.split(value, ends, axis=-1)
         return [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
 
-def _kind(given: Any) -> str:
-    return f"{len(given)} values" if isinstance(given, tuple) else type(given).__name__
+def _kind(value: object) -> str:
+    return f"{len(value)} values" if isinstance(value, tuple) else type(value).__name__
 
 
-def _plain(given: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Arrays of what the code gives."""
-    if isinstance(given, list | tuple):
-        return [_plain(one) for one in given]
-    return given.asarray() if hasattr(given, "asarray") else given
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.asarray() if hasattr(value, "asarray") else value
 
 
 # ---- models
@@ -347,44 +352,44 @@ def _plain(given: Any) -> Any:
 _ARRAY = "ndarray"
 
 
-def _stored(given: Any, name: str) -> Any:
-    """What a model file keeps of a value, JSON-able.
+def _stored(state: object, name: str) -> Any:
+    """Return a value in the form of model files, JSON-able.
 
     Raises:
         ArgumentError: it cannot be kept.
     """
-    if isinstance(given, np.ndarray):
-        return {_ARRAY: given.tolist(), "dtype": given.dtype.name}
-    if isinstance(given, np.generic):
-        return given.item()
-    if isinstance(given, Mapping):
-        return {str(key): _stored(value, name) for key, value in given.items()}
-    if isinstance(given, list | tuple):
-        return [_stored(one, name) for one in given]
-    if given is None or isinstance(given, bool | int | float | str):
-        return given
-    message = f"{name}.serialize gives a {type(given).__name__}, which a model file cannot keep"
+    if isinstance(state, np.ndarray):
+        return {_ARRAY: state.tolist(), "dtype": state.dtype.name}
+    if isinstance(state, np.generic):
+        return state.item()
+    if isinstance(state, Mapping):
+        return {str(key): _stored(value, name) for key, value in state.items()}
+    if isinstance(state, list | tuple):
+        return [_stored(item, name) for item in state]
+    if state is None or isinstance(state, bool | int | float | str):
+        return state
+    message = f"{name}.serialize gives a {type(state).__name__}, which a model file cannot keep"
     raise ArgumentError(message, "give numbers, texts, arrays, lists and dictionaries of them")
 
 
-def _restored(given: Any) -> Any:
+def _restored(state: object) -> Any:
     """The inverse of `_stored`."""
-    if isinstance(given, Mapping):
-        if set(given) == {_ARRAY, "dtype"}:
-            return np.array(given[_ARRAY], given["dtype"])
-        return {key: _restored(value) for key, value in given.items()}
-    return [_restored(one) for one in given] if isinstance(given, list) else given
+    if isinstance(state, Mapping):
+        if set(state) == {_ARRAY, "dtype"}:
+            return np.array(state[_ARRAY], state["dtype"])
+        return {key: _restored(value) for key, value in state.items()}
+    return [_restored(item) for item in state] if isinstance(state, list) else state
 
 
 def register_deserializer(op_name: str, callback: Deserialize) -> None:
     """Let models with nodes of an operation be loaded: `callback(inputs, name, state)` gives the `UserFunction`."""
 
     def make(inputs: Sequence[Function], name: str, stored: StoredHost) -> _Host:
-        found = callback(tuple(inputs), name, _restored(stored.state))
-        if not isinstance(found, UserFunction):
-            message = f"the deserializer of {op_name} gives {shorten(repr(found))}, not a UserFunction"
+        function = callback(tuple(inputs), name, _restored(stored.state))
+        if not isinstance(function, UserFunction):
+            message = f"the deserializer of {op_name} gives {shorten(repr(function))}, not a UserFunction"
             raise UserError("NoFunction", message, hint="return MyFunction(inputs[0], name=name)")
-        return _Host(found, stored.dynamic)
+        return _Host(function, stored.dynamic)
 
     FACTORIES[op_name] = make
 

@@ -28,25 +28,25 @@ class UserLearner:
         as_numpy: accepted; gradients are arrays.
     """
 
-    def __init__(self, parameters: Any, lr_schedule: Any = 1.0, as_numpy: bool = True) -> None:
+    def __init__(self, parameters: object, lr_schedule: object = 1.0, as_numpy: bool = True) -> None:
         self._learner = PythonLearner(self, parameters, lr_schedule)
         self._as_numpy = as_numpy
 
     @property
     def parameters(self) -> tuple[Function, ...]:
-        """What it changes."""
+        """Return the parameters that it changes."""
         return self._learner.parameters
 
     @property
     def learning_rate_schedule(self) -> Schedule:
-        """The schedule of the learning rate."""
+        """Return the schedule of the learning rate."""
         return self._learner.rate
 
     def learning_rate(self) -> float:
-        """The learning rate of now."""
+        """Return the learning rate of now."""
         return self._learner.learning_rate()
 
-    def reset_learning_rate(self, learning_rate: Any) -> None:
+    def reset_learning_rate(self, learning_rate: object) -> None:
         """Continue with another learning rate or schedule of it."""
         self._learner.reset_learning_rate(learning_rate)
 
@@ -55,7 +55,7 @@ class UserLearner:
         """Samples that it was trained on."""
         return self._learner.samples_seen
 
-    def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
+    def update(self, gradient_values: object, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """Change the parameters.
 
         Args:
@@ -71,16 +71,16 @@ class UserLearner:
         )
 
     def as_learner(self) -> PythonLearner:
-        """What a trainer knows of it."""
+        """Return the learner in the form that trainers use."""
         return self._learner
 
-    def given(self, gradient: Any) -> Any:
-        """A gradient as `update` is given it."""
+    def given(self, gradient: object) -> Any:
+        """Return a gradient as `update` is given it."""
         return gradient
 
 
 class PythonLearner(Learner):
-    """What a trainer knows of a `UserLearner`, whose attributes may have any names.
+    """A `UserLearner` as trainers use it; its own attributes may have any names.
 
     Args:
         code: the learner.
@@ -88,16 +88,16 @@ class PythonLearner(Learner):
         lr_schedule: its learning rate.
     """
 
-    def __init__(self, code: UserLearner, parameters: Any, lr_schedule: Any) -> None:
+    def __init__(self, code: UserLearner, parameters: object, lr_schedule: object) -> None:
         name = type(code).__name__
-        found, rate, none = checked_parameters(name, parameters), as_schedule(lr_schedule), as_schedule(0.0)
-        super().__init__(found, standard.kept_gradient(), rate, none, Regularisation(), name)
+        trained, rate, none = checked_parameters(name, parameters), as_schedule(lr_schedule), as_schedule(0.0)
+        super().__init__(trained, standard.kept_gradient(), rate, none, Regularisation(), name)
         self.code = code
 
     def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """See `UserLearner.update`."""
-        given = {one: self.code.given(gradient) for one, gradient in gradient_values.items()}
-        return self.code.update(given, training_sample_count, is_sweep_end) is not False
+        gradients = {parameter: self.code.given(gradient) for parameter, gradient in gradient_values.items()}
+        return self.code.update(gradients, training_sample_count, is_sweep_end) is not False
 
 
 class UniversalLearner(UserLearner):
@@ -114,7 +114,11 @@ class UniversalLearner(UserLearner):
         self, update_func: Callable[[Any, Any], Any], parameters: Any, gradients: Sequence[Function] | None = None
     ) -> None:
         super().__init__(parameters)
-        made = [constant(0.0, one.shape, one.dtype) for one in self.parameters] if gradients is None else gradients
+        made = (
+            [constant(0.0, trained.shape, trained.dtype) for trained in self.parameters]
+            if gradients is None
+            else gradients
+        )
         self._gradients = list(made)
         update: Any = update_func(list(self.parameters), list(self._gradients))
         if not isinstance(update, Function):
@@ -126,13 +130,13 @@ class UniversalLearner(UserLearner):
 
     def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """See `UserLearner.update`."""
-        for one, gradient in zip(self.parameters, self._gradients, strict=True):
-            gradient.value = gradient_values[one]
+        for parameter, gradient in zip(self.parameters, self._gradients, strict=True):
+            gradient.value = gradient_values[parameter]
         values_of(self._update.outputs, None)(None)
         return True
 
 
-def universal(update_func: Callable[[Any, Any], Any], parameters: Any) -> UniversalLearner:
+def universal(update_func: Callable[[Any, Any], Any], parameters: object) -> UniversalLearner:
     """A learner whose update rule is a function of a network; see `UniversalLearner`."""
     return UniversalLearner(update_func, parameters)
 
@@ -153,8 +157,8 @@ def update_all(
     """
     answers: list[bool] = []
     for learner in dict.fromkeys(learners.values()):
-        own = {one: gradients[one] for one, its in learners.items() if its is learner}
-        answers.append(learner.update(own, samples, sweep_end))
+        parts = {parameter: gradients[parameter] for parameter, its in learners.items() if its is learner}
+        answers.append(learner.update(parts, samples, sweep_end))
     return all(answers)
 
 

@@ -1,0 +1,149 @@
+"""Configurations that words of `check` mean: the runs of a project, or files by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cntkpy.cntk_config.base.files import exists, is_folder
+from cntkpy.commands.checks.folders import expand_folders
+from cntkpy.commands.projects.project import NAME, PYPROJECT, Project, Run, find_project
+from cntkpy.commands.words import is_config_word, is_override, sort_words
+
+
+@dataclass(frozen=True)
+class Target:
+    """A configuration to check.
+
+    Attributes:
+        line: The words of the classic command line.
+        run: The run of the project that the line is made of; None for files by themselves.
+        project: The project whose findings are left out.
+    """
+
+    line: list[str]
+    run: Run | None = None
+    project: Project | None = None
+
+
+class Targets:
+    """Find the configurations of words, each once.
+
+    Args:
+        skipped: Gets the names of files of folders that are no configurations.
+    """
+
+    def __init__(self, skipped: list[str]) -> None:
+        self._skipped = skipped
+        self._projects: dict[Path, Project | None] = {}
+        self.projects: dict[Path, Project] = {}
+        """Projects that were found, by their files."""
+
+    def of(self, words: list[str]) -> list[Target]:
+        """Return the configurations that words mean.
+
+        Args:
+            words: Files, folders, names of runs, the project file, and overrides; none: the runs of the project.
+
+        Raises:
+            click.UsageError: There is no configuration.
+            ConfigError: A project file cannot be read.
+        """
+        if any(map(is_config_word, words)):
+            return [Target(line) for line in sort_words(words).configurations]
+        overrides = [word for word in words if is_override(word)]
+        plain = [word for word in words if not is_override(word)]
+        if not plain:
+            plain = [str(self._present().text.source.path)] if not overrides or self._project(Path()) else []
+        result: list[Target] = []
+        runs: set[tuple[Path, str]] = set()
+        for word in plain:
+            for target in self._of_word(word, overrides):
+                if target.run is not None and target.project is not None:
+                    key = target.project.folder, target.run.name
+                    if key in runs:
+                        continue
+                    runs.add(key)
+                result.append(target)
+        if not result and self.projects:
+            return []
+        if not result:
+            folders = " ".join(word for word in plain if is_folder(word))
+            if folders and all(map(is_folder, plain)):
+                raise click.UsageError(f"In {folders} there is no configuration.")
+            sort_words(words)  # says what is missing
+        return result
+
+    def _present(self) -> Project:
+        project = self._project(Path())
+        if project is None:
+            message = f"No configuration is given, and there is no {NAME} here or above. Name a file"
+            raise click.UsageError(f"{message}, or make a project with `cntkpy new project NAME`.")
+        return project
+
+    def _project(self, folder: Path) -> Project | None:
+        key = folder.resolve()
+        if key not in self._projects:
+            project = self._projects[key] = find_project(key)
+            if project is not None and project.text.source.path is not None:
+                self.projects.setdefault(project.text.source.path, project)
+                project = self._projects[key] = self.projects[project.text.source.path]
+        return self._projects[key]
+
+    def _of_word(self, word: str, overrides: list[str]) -> Iterator[Target]:
+        path = Path(word)
+        if not exists(path) and "+" not in word:
+            project = self._project(Path())
+            run = next((run for run in project.runs if run.name == word), None) if project is not None else None
+            if run is not None:
+                yield Target([*run.command_line(), *overrides], run, project)
+                return
+        if is_folder(path):
+            yield from self._of_folder(path, overrides)
+            return
+        project = self._project(path.parent) if "+" not in word or exists(path) else self._project(Path())
+        if project is not None and path.name in (NAME, PYPROJECT) and exists(path):
+            yield from self._all(project, project.runs, project.included(), overrides)
+            return
+        runs = project.runs_of(path) if project is not None and exists(path) else []
+        if runs:
+            yield from self._all(project, runs, [], overrides)
+        else:
+            yield from self._alone(word, overrides, project)
+
+    def _of_folder(self, path: Path, overrides: list[str]) -> Iterator[Target]:
+        project = self._project(path)
+        if project is not None:
+            inside = path.resolve()
+            is_whole = inside == project.folder or inside in project.folder.parents
+            runs = list(project.runs) if is_whole else project.runs_of(path)
+            files = [file for file in project.included() if is_whole or inside in file.resolve().parents]
+            if runs or files or is_whole:
+                yield from self._all(project, runs, files, overrides)
+                return
+        for file in expand_folders([str(path)], skipped=self._skipped):
+            if project is None or not project.is_excluded(Path(file)):
+                yield from self._alone(file, overrides, project)
+
+    def _all(
+        self, project: Project | None, runs: list[Run] | tuple[Run, ...], files: list[Path], overrides: list[str]
+    ) -> Iterator[Target]:
+        for run in runs:
+            yield Target([*run.command_line(), *overrides], run, project)
+        for file in files:
+            if project is None or not project.runs_of(file):
+                yield from self._alone(_from_here(file), overrides, project)
+
+    def _alone(self, word: str, overrides: list[str], project: Project | None) -> Iterator[Target]:
+        for line in sort_words([word, *overrides]).configurations:
+            yield Target(line, None, project)
+
+
+def _from_here(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

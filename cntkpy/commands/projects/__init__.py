@@ -1,0 +1,1 @@
+"""The project file `cntkpy.toml`: which files make a run, and what `check` leaves out."""
