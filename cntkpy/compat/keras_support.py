@@ -17,6 +17,10 @@ ABSTRACT = ("Callable", "Iterable", "Mapping", "Sequence")
 """Names of `collections.abc` that `collections` had until Python 3.9."""
 
 
+READ = "__getitem__"
+"""The method of h5py's class that reads an attribute of a file."""
+
+
 class Text(str):
     """An attribute of an HDF5 file: a text that has `decode`, as the bytes of h5py 2 had."""
 
@@ -40,13 +44,13 @@ def support_keras() -> None:
     if importlib.util.find_spec("h5py") is not None:
         from h5py import AttributeManager  # pyright: ignore
 
-        read = AttributeManager.__getitem__
+        read = getattr(AttributeManager, READ)
         if getattr(read, "__module__", "") != __name__:
 
             def read_text(self: Any, name: str) -> Any:
                 return _with_texts(read(self, name))
 
-            AttributeManager.__getitem__ = read_text
+            setattr(AttributeManager, READ, read_text)
 
 
 def _with_texts(value: Any) -> Any:
