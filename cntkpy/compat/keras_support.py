@@ -17,10 +17,6 @@ ABSTRACT = ("Callable", "Iterable", "Mapping", "Sequence")
 """Names of `collections.abc` that `collections` had until Python 3.9."""
 
 
-READ = "__getitem__"
-"""The method of h5py's class that reads an attribute of a file."""
-
-
 class Text(str):
     """An attribute of an HDF5 file: a text that has `decode`, as the bytes of h5py 2 had."""
 
@@ -42,15 +38,21 @@ def support_keras() -> None:
     for name, value in (("Inf", numpy.inf), ("string_", numpy.bytes_), ("unicode_", numpy.str_)):
         _set_missing(numpy, name, value)
     if importlib.util.find_spec("h5py") is not None:
-        from h5py import AttributeManager  # pyright: ignore
+        import h5py  # pyright: ignore
 
-        read = getattr(AttributeManager, READ)
-        if getattr(read, "__module__", "") != __name__:
+        _read_texts(h5py.AttributeManager)
 
-            def read_text(self: Any, name: str) -> Any:
-                return _with_texts(read(self, name))
 
-            setattr(AttributeManager, READ, read_text)
+def _read_texts(attributes: Any) -> None:
+    """Let h5py's class of attributes give texts that have `decode`; it is outside software, and no class of cntkpy."""
+    read = attributes.__getitem__
+    if read.__module__ == __name__:
+        return
+
+    def read_text(self: Any, name: str) -> Any:
+        return _with_texts(read(self, name))
+
+    attributes.__getitem__ = read_text
 
 
 def _with_texts(value: Any) -> Any:
