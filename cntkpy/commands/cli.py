@@ -15,7 +15,7 @@ from cntkpy.commands.report.commands import report_command
 from cntkpy.commands.runs.commands import runs_command
 from cntkpy.commands.sweeps.command import sweep_command
 from cntkpy.commands.tools.data_commands import FORM, convert_command, preview_command
-from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, TRACK, as_classic, is_config_word
+from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -64,7 +64,7 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool,
             meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
     words = tuple(as_classic(list(words)))
-    words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
+    words += (RECORD,) + ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from cntkpy.commands.runner.launch import launch
@@ -134,16 +134,28 @@ def show_command(
 )
 @click.option("--import-modules", "modules", is_flag=True, help="Import the modules that readers name.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
+@click.option("--statistics", is_flag=True, help="Print the number of findings of each code instead of the findings.")
+@click.option("--fix", is_flag=True, help="Correct what is certain: misspelled names, quotation marks, backslashes.")
+@click.option("--diff", "show_diff", is_flag=True, help="With --fix: write nothing, print the changes.")
+@click.option(
+    "--watch", is_flag=True, help="Check again whenever a file below this folder or that of the project changes."
+)
 def check_command(
     words: tuple[str, ...],
     quiet: bool,
     form: str,
+    watch: bool,
     **options: Any,
 ) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from cntkpy.commands.checks.check import CheckOptions, check
 
+    if watch:
+        from cntkpy.commands.checks.check import folders_of
+        from cntkpy.commands.checks.watch import watch as check_on_change
+
+        check_on_change(lambda: check(list(words), quiet, form, CheckOptions(**options)), folders_of())
     return check(list(words), quiet, form, CheckOptions(**options))
 
 
