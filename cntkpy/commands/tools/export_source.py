@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError, load
 from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.commands.actions.train import TrainParameters
 
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
@@ -130,19 +131,27 @@ def _of_configuration(asked: AskedSource) -> _Read:
     root = load([f"configFile={asked.model}"])
     described = describe_network(root, asked.command or None)
     section = root.section(described.command)
-    trained = Path(str(section("modelPath", "")) or ".")
-    if trained.is_file() and not asked.training:
+    trained = _trained_model(section)
+    if trained is not None and trained.is_file() and not asked.training:
         return _Read(load_model(trained), _dropout(section), str(trained), section)
-    if str(trained) != "." and not asked.training:
+    if trained is not None and not asked.training:
         print(f"note: there is no model {trained} yet; the weights are those before training", file=sys.stderr)
     network = described.network
     network.values = True
     return _Read(network.validate(), _dropout(section), Path(asked.model).name, section)
 
 
-def _dropout(section: ConfigParameters) -> float:
-    """The rate of dropout in the first epoch."""
+def _trained_model(section: ConfigParameters) -> Path | None:
+    """Return the file of the model that a command makes or reads, if it names one."""
     try:
-        return float(str(section.section("SGD").array("dropoutRate", "0")[0]))
-    except (ConfigError, ValueError, IndexError):
+        return Path(str(TrainParameters(section).model_path))
+    except ConfigError:
+        return None
+
+
+def _dropout(section: ConfigParameters) -> float:
+    """Return the rate of dropout in the first epoch."""
+    try:
+        return float(TrainParameters(section).sgd.dropout_rate[0])
+    except ConfigError:
         return 0.0

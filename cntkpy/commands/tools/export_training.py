@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.commands.actions.training import TrainingParameters
 
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.networks.source.export import Source
+    from cntkpy.readers.formats.text.stream_format import StreamFormat
     from cntkpy.trainers.parameters.sgd import SGDParameters
 
 PROGRAM = '''\
@@ -114,30 +116,35 @@ def training(section: ConfigParameters, network: ValidatedNetwork, source: Sourc
     from cntkpy.networks.onnx import ours
     from cntkpy.networks.source import layout
     from cntkpy.networks.source.function import criteria_function
-    from cntkpy.trainers.parameters.sgd import SGDParameters
+    from cntkpy.readers.formats.text.options import TextFormatParameters
+    from cntkpy.readers.parameters import OrderParameters, ReaderParameters
     from cntkpy.trainers.schedules.schedules import Schedules
 
-    parameters = SGDParameters(section.section("SGD"))
-    reader = section.section("reader")
-    refuse(reasons(parameters, reader, source))
+    training_parameters = TrainingParameters(section)
+    parameters, reader = training_parameters.sgd, training_parameters.reader
+    is_text = str(ReaderParameters(reader).reader_type).lower() == "cntktextformatreader"
+    text = TextFormatParameters(reader) if is_text else None
+    formats = text.formats() if text is not None else []
+    refuse(reasons(parameters, formats, source))
+    assert text is not None
     names = [node.name for node in (*network.groups["criterion"][:1], *network.groups["evaluation"])]
     cut = [node.name for node in source.outputs]
     function = criteria_function(network, names, cut, ours.constants)
     schedules, epochs = Schedules(parameters), range(parameters.max_epochs)
-    streams = {stream: stream_alias(reader, stream) for stream in streams_of(reader)}
+    streams = {stream.name: stream.alias for stream in formats}
     known = {name: f'batch["{streams[name]}"]' for name in streams}
     if len(cut) == 1:
         known[cut[0]] = "outputs"
     else:
         known.update({name: f"outputs[{place}]" for place, name in enumerate(cut)})
-    randomised = str(reader("randomize", "auto")).lower() not in ("none", "false")
-    order = "The configuration shuffles the samples; here they come in the order of the file." if randomised else ""
+    shuffles = OrderParameters(reader).randomize
+    order = "The configuration shuffles the samples; here they come in the order of the file." if shuffles else ""
     return layout.laid_out(
         PROGRAM.format(
             origin=origin.replace('"', "?").replace("\\", "?"),
             order=order,
             name=source.name,
-            data=str(reader("file")),
+            data=str(text.file),
             streams=sorted(set(streams.values())),
             rates=[schedules.rate_per_sample(epoch) for epoch in epochs],
             momenta=[schedules.momentum_per_sample(epoch) for epoch in epochs],
@@ -150,30 +157,18 @@ def training(section: ConfigParameters, network: ValidatedNetwork, source: Sourc
     )
 
 
-def streams_of(reader: ConfigParameters) -> list[str]:
-    """Return the names of the streams of a text reader."""
-    return list(reader.section("input").names()) if reader.exists_current("input") else []
-
-
-def stream_alias(reader: ConfigParameters, name: str) -> str:
-    """Return the name that a stream has in the file."""
-    return str(reader.section("input").section(name)("alias", name))
-
-
-def reasons(parameters: SGDParameters, reader: ConfigParameters, source: Source) -> list[str]:
-    """Return what of a training is not written."""
+def reasons(parameters: SGDParameters, formats: list[StreamFormat], source: Source) -> list[str]:
+    """Return what of a training is not written; without `formats`, its data are not those of a text reader."""
     p: Any = parameters
     kinds = {node.operation for node in source.graph.users}
-    sparse = [
-        name for name in streams_of(reader) if str(reader.section("input").section(name)("format", "")) == "sparse"
-    ]
+    sparse = [stream.name for stream in formats if stream.sparse]
     scaled = any(
         tensor.source is not None and tensor.source.learning_rate_multiplier != 1
         for name, tensor in source.tensors.items()
         if "." in name
     )
     unwritten = {
-        "a reader other than CNTKTextFormatReader": str(reader("readerType", "")).lower() != "cntktextformatreader",
+        "a reader other than CNTKTextFormatReader": not formats,
         f"sparse streams: {', '.join(sparse)}": bool(sparse),
         "networks that look along time": source.graph.along_time,
         "running statistics of batch normalisation": "BatchNormalization" in kinds,

@@ -182,9 +182,9 @@ def test_fixed_size_lists_of_fixed_size_lists(kind: str) -> None:
     path = write_table(pa.table({"x": pa.array(values, LISTS)}), f"t.{kind}", 10)
     assert samples(path, StreamDef(field="x", shape=3)) == values
     assert samples(path, StreamDef(field="x", shape=6)) == [[[*row[0], *row[1]]] for row in values]
-    with pytest.raises(DataError, match="a row has 2 x 3 values, but dim is 4") as caught:
+    with pytest.raises(DataError, match="a row has 2 x 3 values, but shape is 4") as caught:
         samples(path, StreamDef(field="x", shape=4))
-    assert caught.value.hint == "write dim = 6 for one sample, or dim = 3 for a sequence of 2 samples"
+    assert caught.value.hint == "write shape=6 for one sample, or shape=3 for a sequence of 2 samples"
 
 
 def test_lists_of_three_levels(kind: str) -> None:

@@ -138,7 +138,7 @@ def test_fields_that_are_not_there(kind: str) -> None:
         ("place.flor", f"{path} has no column 'place.flor'", "did you mean 'place.floor'?"),
         ("place.floor.x", "has no column 'place.floor.x'", ""),
         ("place", "(its fields are place.floor, place.at.day, place.at.name)", ""),
-        ("place.floor", "column 'place.floor': a value is missing (null)", 'filter = "place.floor is not null"'),
+        ("place.floor", "column 'place.floor': a value is missing (null)", 'filter="place.floor is not null"'),
     ):
         with pytest.raises(DataError) as caught:
             source = MinibatchSource(MAKERS[kind](path, StreamDefs(x=StreamDef(field=field, shape=1))), max_sweeps=1)
