@@ -13,6 +13,7 @@ from linear import METHODS, Used, called_methods, flags_of, literal_calls, modul
 from cntkpy import grammar
 from cntkpy.cntk_config.parse import _usual
 from cntkpy.cntk_config.pieces import _patterns
+from cntkpy.commands.projects.project import _pattern
 from cntkpy.readers.formats.tables.csv.rows import _QUOTED
 
 MADE = {
@@ -27,7 +28,10 @@ MADE = {
     "cntkpy.trainers.checkpoints.checkpoint": [re.compile(r"m\.(\d+)\.partial")],
     "cntkpy.trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
     "cntkpy.trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
-    "cntkpy.commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])")],
+    "cntkpy.commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])"), re.compile(r"(?<![\w.])a(?![\w.])")],
+    "cntkpy.commands.checks.check": [re.compile(r"(?<![\w./])a\.cntk:(?!\d)")],
+    "cntkpy.commands.projects.project": [_pattern("**/a*b*.cntk")],
+    "cntkpy.commands.tools.help": [re.compile(r"^## CK010\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)],
     "cntkpy.commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
     "cntkpy.commands.editor.occurrences": [re.compile(r"\bx\b")],
     "cntkpy.commands.actions.dump_node": [],  # the user's own

@@ -130,7 +130,7 @@ def _nearest_file(path: Path) -> str | None:
         names = [entry.name for entry in itertools.islice(path.parent.iterdir(), NAMES_COMPARED)]
     except (OSError, ValueError):
         return None
-    meant = nearest(path.name, names)
+    meant = nearest(path.name, names, 0.75)
     return f"did you mean '{path.with_name(meant)}'?" if meant is not None and meant != path.name else None
 
 

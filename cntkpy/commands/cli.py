@@ -15,7 +15,7 @@ from cntkpy.commands.report.commands import report_command
 from cntkpy.commands.runs.commands import runs_command
 from cntkpy.commands.sweeps.command import sweep_command
 from cntkpy.commands.tools.data_commands import FORM, convert_command, preview_command
-from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, TRACK, as_classic, is_config_word
+from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -64,7 +64,7 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool,
             meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
     words = tuple(as_classic(list(words)))
-    words += ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
+    words += (RECORD,) + ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from cntkpy.commands.runner.launch import launch
@@ -134,16 +134,28 @@ def show_command(
 )
 @click.option("--import-modules", "modules", is_flag=True, help="Import the modules that readers name.")
 @click.option("--open", "open_", is_flag=True, help="Accept undefined variables.")
+@click.option("--statistics", is_flag=True, help="Print the number of findings of each code instead of the findings.")
+@click.option("--fix", is_flag=True, help="Correct what is certain: misspelled names, quotation marks, backslashes.")
+@click.option("--diff", "show_diff", is_flag=True, help="With --fix: write nothing, print the changes.")
+@click.option(
+    "--watch", is_flag=True, help="Check again whenever a file below this folder or that of the project changes."
+)
 def check_command(
     words: tuple[str, ...],
     quiet: bool,
     form: str,
+    watch: bool,
     **options: Any,
 ) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     from cntkpy.commands.checks.check import CheckOptions, check
 
+    if watch:
+        from cntkpy.commands.checks.check import folders_of
+        from cntkpy.commands.checks.watch import watch as check_on_change
+
+        check_on_change(lambda: check(list(words), quiet, form, CheckOptions(**options)), folders_of())
     return check(list(words), quiet, form, CheckOptions(**options))
 
 
@@ -251,7 +263,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     return plot(list(logs), out, node)
 
 
-@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, or its parameters as arrays.")
+@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, PyTorch source, or arrays.")
 @click.argument("model")
 @click.argument("out")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="NODE", help="Node to export; may be repeated.")
@@ -262,15 +274,27 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
-@click.option("--check/--no-check", default=None, help="Compare with onnxruntime.  [default: where it is installed]")
+@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch.")
+@click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
+@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration.")
+@click.option(
+    "--check/--no-check", default=None, help="Compare with onnxruntime or PyTorch.  [default: where it is installed]"
+)
 def export_command(
     model: str,
     out: str,
     mean: tuple[str, ...],
+    to: str | None,
+    command: str,
+    training: bool,
     check: bool | None,
     **settings: Any,
 ) -> int:
     """Write a model for other programs."""
+    if to is not None:
+        from cntkpy.commands.tools.export_source import AskedSource, export_source
+
+        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check, training))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 

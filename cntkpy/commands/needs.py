@@ -25,6 +25,8 @@ def _of_check(values: Mapping[str, Any]) -> Need:
 
 
 def _of_export(values: Mapping[str, Any]) -> Need:
+    if values.get("to"):
+        return "export --to", "train"
     return ("an ONNX model", "onnx") if values["out"].lower().endswith(".onnx") else ("export", "data")
 
 

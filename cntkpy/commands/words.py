@@ -10,6 +10,8 @@ import click
 
 AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
+RECORD = "--record"
+"""The word by which `cntkpy run` asks for the record of a training; the classic command line has `record=true`."""
 TRACK = "--track"
 """The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
 ALLOW_REMOTE = "--allow-remote"

@@ -163,7 +163,8 @@ def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Ca
     stems = {known_name.removesuffix(suffix): known_name for known_name in known}
     stem = nearest(name.removesuffix(suffix), stems)
     module_hint = f"install the package that has this {kind.name}, or name its Python module: module=NAME"
-    hint = f"did you mean '{stems[stem]}'?" if stem is not None else f"{module_hint}; known: {', '.join(known)}"
+    meant = stems[stem] if stem is not None else nearest(name, known, 0.85)  # the suffix may be misspelt
+    hint = f"did you mean '{meant}'?" if meant is not None else f"{module_hint}; known: {', '.join(known)}"
     raise name.error(f"Unknown{kind.name.capitalize()}", f"unknown {kind.name} '{name}'", hint)
 
 

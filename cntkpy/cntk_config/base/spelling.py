@@ -6,6 +6,10 @@ import difflib
 import functools
 from collections.abc import Iterable
 
+MAX_EDITS = 3 / 7
+"""Edits for each letter of the longer one of two names that are near."""
+TRIED = 3
+"""Names that are compared letter by letter, the most alike ones."""
 MAX_REPEATS = 8
 """So often the same letter has a bit."""
 
@@ -52,8 +56,37 @@ def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | Non
         for key, (_, other_value) in spelled.items()
         if (bag & other_value).bit_count() + without_bit >= half * (len(name) + len(key)) - 1e-9
     ]
-    close_matches = difflib.get_close_matches(name, alike, n=1, cutoff=cutoff) if alike else []
-    return spelled[close_matches[0]][0] if close_matches else None
+    close_matches = difflib.get_close_matches(name, alike, n=TRIED, cutoff=cutoff) if alike else []
+    return next((spelled[key][0] for key in close_matches if _is_near(name, key)), None)
+
+
+def _is_near(name: str, key: str) -> bool:
+    """Return True if one name holds the other, or few edits make one of the other (U8).
+
+    Names with the same letters in another order, as `labelDim` and `Kaldicmd`, are not near.
+    """
+    longest = max(len(name), len(key))
+    return name in key or key in name or edits(name, key) <= max(1.0, MAX_EDITS * longest)
+
+
+def edits(name: str, key: str) -> int:
+    """Return the number of letters to insert, remove, replace or exchange with their neighbour.
+
+    Args:
+        name: One name.
+        key: The other one.
+    """
+    earlier: list[int] = []
+    previous = list(range(len(key) + 1))
+    for row, letter in enumerate(name, 1):
+        current = [row]
+        for column, sign in enumerate(key, 1):
+            cost = min(previous[column] + 1, current[-1] + 1, previous[column - 1] + (letter != sign))
+            if row > 1 and column > 1 and letter == key[column - 2] and name[row - 2] == sign:
+                cost = min(cost, earlier[column - 2] + 1)
+            current.append(cost)
+        earlier, previous = previous, current
+    return previous[-1]
 
 
 @functools.lru_cache(8)

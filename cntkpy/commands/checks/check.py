@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import click
 
@@ -17,21 +20,28 @@ from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.command_line import load_with
 from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks import output as check_output
+from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look
 from cntkpy.commands.checks.merging import Causes, Result, merged, placed
+from cntkpy.commands.checks.output.places import PLACES
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
 from cntkpy.commands.checks.targets import Target, Targets
 from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
-from cntkpy.commands.projects.project import NAME, Project
+from cntkpy.commands.projects.project import NAME, Project, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
 from cntkpy.readers.parameters import ReaderParameters
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
 """Configurations that are worth a process of their own."""
+MAX_ROUNDS = 8
+"""Rounds of corrections: what is corrected lets `check` see further."""
+DAMAGE = ("CK00", "CK03")
+"""Beginnings of codes that no correction may bring in: errors of syntax, values that are lost."""
+_Key = tuple[str, str, str]
 MOST_SKIPPED = 5
 """Files that are named as skipped; the others are counted."""
 
@@ -53,6 +63,12 @@ class CheckOptions:
     """Import the modules that readers name, for their declarations."""
     open_: bool = False
     """Leave out variables that are not given."""
+    statistics: bool = False
+    """Print numbers of findings in place of the findings."""
+    fix: bool = False
+    """Correct what is certain."""
+    show_diff: bool = False
+    """Print the corrections, write nothing."""
 
 
 def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> int:
@@ -69,8 +85,11 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
     """
     for option, codes in (("--select", options.select), ("--ignore", options.ignore)):
         _check_codes(option, codes)
+    if options.show_diff and not options.fix:
+        raise click.UsageError("--diff goes with --fix.")
     skipped: list[str] = []
     targets = Targets(skipped)
+    grouped: list[Result] = []
     try:
         chosen = targets.of(words)
     except ConfigError as error:  # of a project file that cannot be read
@@ -81,19 +100,72 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
     if skipped and not quiet:
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
+    if options.fix:
+        texts = _corrected(chosen, options, targets)
+        if options.show_diff:
+            sys.stdout.write(difference(texts))
+            return EXIT_WARNINGS if texts else 0
+        write_texts(texts)
+        for path in texts:
+            print(f"corrected {os.path.relpath(path)}", file=sys.stderr)
     several = list(_all_findings(chosen, options))
     causes = {id(project): Causes(project) for project in targets.projects.values()}
-    checked: list[Result] = []
     for target, (result, _) in zip(chosen, several, strict=True):
         if target.run is not None and target.project is not None:
             result = causes[id(target.project)].grouped(target.run, result)
-        checked.append((target, result))
-    results += [(target.line, result) for target, result in merged(checked)]
+        grouped.append((target, result))
+    results += [(target.line, result) for target, result in merged(grouped)]
     is_cut = any(names for _, names in several)
-    colours = has_colours(sys.stdout)
-    sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
+    if options.statistics:
+        sys.stdout.write(check_output.statistics(results))
+    else:
+        colours = has_colours(sys.stdout)
+        sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
     severities = {finding.severity for _, result in results for finding in result}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
+
+
+def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> Mapping[str, str]:
+    """Return the new texts of files, by path, with the corrections that are certain."""
+    folders = [Path.cwd().resolve(), *(project.folder for project in targets.projects.values())]
+    texts: Mapping[str, str] = {}
+    for _ in range(MAX_ROUNDS):
+        present = _findings_with(texts, chosen, options)
+        known = Counter(map(_text_of, present))
+
+        def is_better(several: Sequence[Correction], new: Mapping[str, str], known: Counter[_Key] = known) -> bool:
+            now = Counter(map(_text_of, _findings_with(new, chosen, options)))
+            is_readable = not any(code.startswith(DAMAGE) for code, _, _ in now - known)
+            return is_readable and all(now[key] < known[key] for key in (_text_of(item.finding) for item in several))
+
+        new = accepted(corrections(present, folders), texts, is_better)
+        if new == texts:
+            break
+        texts = new
+    return texts
+
+
+def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: CheckOptions) -> list[Finding]:
+    """Return the findings of all configurations, with texts in place of files."""
+    result: list[Finding] = []
+    for target in chosen:
+        with same_directory():
+            result += findings(target.line, options, None, target.project, texts)
+    return result
+
+
+def _text_of(finding: Finding) -> _Key:
+    """Return the parts of a finding that stay when the text in front of it changes."""
+    return finding.rule.code, finding.diagnostic.kind, PLACES.sub("", finding.diagnostic.message)
+
+
+def folders_of() -> list[Path]:
+    """Return the folder whose files are watched: that of the project, or the current one."""
+    project = find_project(Path())
+    here = Path.cwd()
+    if project is None or project.folder in (here.resolve(), *here.resolve().parents):
+        return [project.folder if project is not None else here]
+    return [here, project.folder]
 
 
 def _check_codes(option: str, codes: str) -> None:
@@ -197,7 +269,7 @@ def _diagnostics(
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    modules = options.modules or (project is not None and _may_import(root, project))
+    modules = options.modules and (project is None or _may_import(root, project))
     result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
     if project is not None and project.contracts:
         result = _without_contracted(root, project, result)
@@ -215,12 +287,15 @@ def _without_contracted(root: ConfigParameters, project: Project, diagnostics: l
 
 
 def _may_import(root: ConfigParameters, project: Project) -> bool:
-    """Return True if a configuration names modules of readers, and the project allows all of them."""
+    """Return True if the project allows all modules of readers that a configuration names.
+
+    A file of a repository that somebody has cloned makes no module be imported: `--import-modules` has to ask for it.
+    """
     if not project.modules:
-        return False
-    named = (ReaderParameters.module.find(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
+        return True
+    named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
     modules = {str(module) for module in named if module}
-    return bool(modules) and modules <= set(project.modules)
+    return modules <= set(project.modules)
 
 
 def _without_root(root: ConfigParameters, diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -82,6 +82,15 @@ class RootParameters(Declared):
         default="text",
         help="json: also one JSON object per event, in the log file's name + .jsonl, or in cntkpy.jsonl.",
     )
+    record = Parameter(
+        "record",
+        BOOLEAN,
+        default="true",
+        help="Record a training in a folder: configuration, events, log. The classic form needs record=true.",
+    )
+    run_folder = Parameter(
+        "runFolder", PATH, default="", help="Folder of the records; by default `runs` next to the model."
+    )
     progress_tracing = Parameter(
         "progressTracing", BOOLEAN, default="false", help="PROGRESS lines on standard output, for clusters."
     )

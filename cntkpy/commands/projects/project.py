@@ -24,6 +24,8 @@ MAX_RUNS = 10_000
 """Runs of one project: a matrix grows by multiplication."""
 MAX_MATCHES = 10_000
 """Files that a glob may name."""
+MAX_DEEP = 2
+"""Times that a glob may have `**`: the time to match grows with its power."""
 _GLOB = re.compile(r"[*?\[]")
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]*)\}")
 
@@ -131,7 +133,9 @@ class Project:
 
     def included(self) -> list[Path]:
         """Return the files that are checked by themselves."""
-        files = dict.fromkeys(path for pattern in self.include for path in _glob(self.folder, pattern))
+        files = dict.fromkeys(
+            path for glob in self.include if glob.count("**") <= MAX_DEEP for path in _glob(self.folder, glob)
+        )
         return [path for path in files if not self.is_excluded(path)]
 
     def is_ignored(self, span: Span | None, code: str) -> bool:
@@ -154,7 +158,7 @@ class Project:
             name = path.resolve().relative_to(self.folder).as_posix()
         except ValueError:
             return False
-        return any(_pattern(pattern).fullmatch(name) for pattern in patterns)
+        return any(_pattern(glob).fullmatch(name) for glob in patterns if glob.count("**") <= MAX_DEEP)
 
 
 @functools.lru_cache(256)
@@ -239,6 +243,9 @@ class _Builder:
         for codes, place in self._codes():
             if not any(rule.code.startswith(codes.strip().upper()) for rule in RULES) or not codes.strip():
                 self._add(f"no finding has the code '{codes}'", place, "`cntkpy list findings` shows all")
+        for glob, place in self._globs():
+            if glob.count("**") > MAX_DEEP:
+                self._add(f"a glob has more than {MAX_DEEP} times **", place, "write one ** for all folders below")
         per_file = cast("dict[str, list[str]]", self._get("per-file", {}))
         return Project(
             self._text,
@@ -253,6 +260,13 @@ class _Builder:
             tuple(self._get("exclude", ())),
             tuple(self._errors),
         )
+
+    def _globs(self) -> Iterator[tuple[str, Span]]:
+        for key in ("include", "exclude"):
+            for index, glob in enumerate(self._get(key, ())):
+                yield glob, self._text.value(*self._prefix, key, index)
+        for glob in self._get("per-file", {}):
+            yield glob, self._text.key(*self._prefix, "per-file", glob)
 
     def _codes(self) -> Iterator[tuple[str, Span]]:
         for index, codes in enumerate(self._get("ignore", ())):
@@ -367,6 +381,9 @@ class _Builder:
         if text.startswith("/") or ".." in Path(text).parts:
             self._add("a glob is relative to the project, without ..", span)
             return []
+        if text.count("**") > MAX_DEEP:
+            self._add(f"a glob has more than {MAX_DEEP} times **", span, "write one ** for all folders below")
+            return []
         files = _glob(self._folder, text)
         if not files:
             self._add(f"no file matches '{text}'", span, "correct the glob, or remove it")
@@ -387,5 +404,5 @@ def _nearest_file(path: Path) -> str | None:
         names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
         return f"there is no folder '{path.parent.name}'"
-    meant = nearest(path.name, names)
+    meant = nearest(path.name, names, 0.75)
     return f"did you mean '{meant}'?" if meant else None

@@ -115,7 +115,12 @@ KEYS = (
     Key("ignore", TEXTS, "Codes of findings, or beginnings of codes, to leave out.", '["CK060"]'),
     Key("per-file", TEXT_LISTS, "Codes to leave out in the files of a glob.", '{ "legacy/*.cntk" = ["CK034"] }'),
     Key("strict", FLAG, "Make every finding an error.", "true"),
-    Key("modules", TEXTS, "Modules that `check` may import for the parameters of readers.", '["our_readers"]'),
+    Key(
+        "modules",
+        TEXTS,
+        "The only modules that `check --import-modules` imports; without the key, any.",
+        '["our_readers"]',
+    ),
     Key("environment", TEXTS, "Environment variables that `${env:NAME}` may use in this file.", '["HOME"]'),
     Key(
         "types",

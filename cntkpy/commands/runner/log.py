@@ -86,6 +86,18 @@ class LogHandler(logging.Handler):
             raise self.failure from None
 
 
+class Record(logging.Handler):
+    """Protocol of what keeps a run: see `run_record.RunRecord`."""
+
+    def begin(self, parent: Path, name: str) -> None:
+        """Make the folder of the run."""
+        raise NotImplementedError
+
+    def finish(self, status: int, error: str) -> None:
+        """Take note of the end of the run."""
+        raise NotImplementedError
+
+
 class Log:
     """The open log of one run: `with Log() as run_log: ... run_log.redirect(path)`."""
 
@@ -94,6 +106,8 @@ class Log:
         self.redirected = False
         self.path = ""
         """The file that the lines go to; empty: they go to the console."""
+        self.record: Record | None = None
+        """Gets the lines and events for the record of the run."""
         self._logger = logging.getLogger("cntkpy")
         self._restore: list[Callable[[], None]] = []
 
@@ -163,6 +177,17 @@ class Log:
         def undo() -> None:
             self._logger.removeHandler(handler)
             handler.close()
+
+        self._restore.append(undo)
+
+    def add_record(self, record: "Record") -> None:
+        """Give the record of a run what the log has, until the log is closed."""
+        self.record = record
+        self._logger.addHandler(record)
+
+        def undo() -> None:
+            self._logger.removeHandler(record)
+            record.close()
 
         self._restore.append(undo)
 

@@ -41,10 +41,11 @@ from cntkpy.commands.runner import cores
 from cntkpy.commands.runner import log as run_log
 from cntkpy.commands.runner.blame import REPORT, placed, user_frames
 from cntkpy.commands.runner.last_result import LastResult
+from cntkpy.commands.runner.run_record import RunRecord, place_of_record
 from cntkpy.commands.runner.started import say_finished, say_started
 from cntkpy.commands.runner.workers import Workers
 from cntkpy.commands.tracking.trackers import trackers
-from cntkpy.commands.words import AGAIN, TRACK
+from cntkpy.commands.words import AGAIN, RECORD, TRACK
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -83,6 +84,8 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
         last_word, log_file = opened.handler.last_error, opened.path
         with suppress(UserError):  # the last event cannot be written: that is said below
             say_finished(status, last_word)
+        if opened.record is not None:
+            opened.record.finish(status, last_word)
         workers.part(status, last_word)
     failure = opened.handler.failure
     if status and log_file and last_word and failure is None:  # the console has not seen it
@@ -150,9 +153,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     Raises:
         UserError: The configuration is wrong, or a command fails.
     """
-    banner = run_log.program_banner(words)
+    said = [word for word in words if word != RECORD]
+    banner = run_log.program_banner(said)
     print_banner(banner)
-    root = load([word for word in words if word != AGAIN and not word.startswith(f"{TRACK}=")])
+    root = load([word for word in words if word not in (AGAIN, RECORD) and not word.startswith(f"{TRACK}=")])
     for word in words:
         name, _, folder = word.partition("=")
         if name.strip().lower() == "currentdirectory":
@@ -170,7 +174,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     events = _open_log(opened, parameters, names, workers.rank, stop is not None)
     if opened.redirected and trace_level <= 0 and str(parameters.stderr) != "-":
         print_banner(banner)
-    _listen(words, top, opened, events, workers.rank)
+    _listen(said, top, opened, events, workers.rank)
+    record = place_of_record(words, top) if not workers.rank else None
+    if record is not None:
+        opened.add_record(RunRecord(said, root))
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     if trace_level > 0:
@@ -188,6 +195,8 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     context.tracing = _start_tracing(bool(parameters.progress_tracing) and not workers.rank, sound)
     context.strict = bool(parameters.strict)
     _look(top, context.strict, sound, opened.path)
+    if record is not None and opened.record is not None:
+        opened.record.begin(*record)
     context.progress = make_progress(opened.redirected or workers.rank > 0)
     _check_devices(commands, device, workers)
     workers.join(device)

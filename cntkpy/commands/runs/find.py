@@ -26,6 +26,8 @@ RESOLVED = "config.resolved.cntk"
 """The configuration of a trial of a sweep, in the folder of its event file."""
 OTHER_WORKER = re.compile(r"\.(log)?rank\d+(\.jsonl)?$")
 """Files of workers after the first, which say the same."""
+SAME_SECONDS = 2.0
+"""Seconds between the first line of a log and the first event of the same run."""
 BANNER_BYTES = 400
 """The first line of a log is shorter."""
 
@@ -65,10 +67,23 @@ def find_runs(words: Iterable[str]) -> list[Run]:
         path = Path(word)
         for child in _runs_of(path):
             result.setdefault(child.path.absolute(), child)
-    runs = [_with_configuration(run) for run in result.values()]
-    for run, name in zip(runs, short_names(list(result)), strict=True):
+    runs = [_with_configuration(run) for run in _each_once(list(result.values()))]
+    for run, name in zip(runs, short_names([run.path.absolute() for run in runs]), strict=True):
         run.name = name
     return runs
+
+
+def _each_once(runs: list[Run]) -> list[Run]:
+    """Return the runs without logs of those that have a record, which says more."""
+    recorded = [run for run in runs if run.path.suffix == EVENTS and run.started is not None]
+    return [run for run in runs if run.path.suffix == EVENTS or not any(_is_same(run, event) for event in recorded)]
+
+
+def _is_same(run: Run, recorded: Run) -> bool:
+    """Return True if a log and an event file are of one run: the same words within two seconds."""
+    if run.started is None or recorded.started is None or run.words != [f"{word}" for word in recorded.words]:
+        return False
+    return abs(run.started.timestamp() - recorded.started.timestamp()) < SAME_SECONDS
 
 
 def is_run(word: str) -> bool:

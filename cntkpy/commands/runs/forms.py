@@ -6,12 +6,14 @@ import csv
 import io
 import json
 import math
+import os
 import re
+import shutil
 import sys
 
 from cntkpy.cntk_config.base.diagnostics import printable_json
 from cntkpy.commands.runs.plain import CONTROL
-from cntkpy.commands.runs.table import Cell, Table
+from cntkpy.commands.runs.table import FIRST, Cell, Table
 
 FORMS = ("table", "json", "csv", "markdown")
 FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -61,19 +63,72 @@ def as_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def show(table: Table) -> None:
-    """Print the table to a terminal, as wide as it is; into a file or a pipe as wide as the table."""
+COLUMN_GAP = 2
+"""Blanks between columns of a terminal."""
+LEAST_COLUMNS = 2
+"""Columns that are shown however narrow a terminal is."""
+
+
+def fitting(table: Table, width: int) -> tuple[Table, list[str]]:
+    """Return the columns that fit side by side without a break, and the names of those left out.
+
+    Columns stay by weight: the run, its state, the first criterion, values of the configuration, epochs, the others.
+
+    Args:
+        table: The table.
+        width: Characters of a line.
+    """
+    widths = [
+        max(len(column), *(len(shown(row[place])) for row in table.rows)) if table.rows else len(column)
+        for place, column in enumerate(table.columns)
+    ]
+    after = FIRST + table.values
+    values, judged = range(FIRST, after), range(after, len(table.columns) - 2)
+    order = [
+        *range(min(2, len(widths))),
+        *judged[:2],
+        *values,
+        2,
+        *judged[2:],
+        *range(len(table.columns) - 2, len(widths)),
+    ]
+    kept: set[int] = set()
+    used = -COLUMN_GAP
+    for place in (place for place in order if 0 <= place < len(widths)):
+        if len(kept) < LEAST_COLUMNS or used + COLUMN_GAP + widths[place] <= width:
+            used += COLUMN_GAP + widths[place] if place not in kept else 0
+            kept.add(place)
+    places = sorted(kept)
+    left_out = [column for place, column in enumerate(table.columns) if place not in kept]
+    rows = [[row[place] for place in places] for row in table.rows]
+    return Table([table.columns[place] for place in places], rows, sum(place in values for place in places)), left_out
+
+
+def terminal_width() -> int | None:
+    """Return the characters of a line of the terminal; None where the output is no terminal and COLUMNS is not set."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
+
+
+def show(table: Table, wide: bool = False) -> None:
+    """Print the table to a terminal, as wide as it is; into a file or a pipe as wide as the table.
+
+    Args:
+        table: The table.
+        wide: Print each row in one line, however long that is.
+    """
     from rich.console import Console
     from rich.table import Table as Drawn
     from rich.text import Text
 
     drawn = Drawn(box=None, pad_edge=False, header_style="bold")
     for column, right in zip(table.columns, _right(table), strict=True):
-        drawn.add_column(Text(column.translate(CONTROL)), justify="right" if right else "left", overflow="fold")
+        drawn.add_column(
+            Text(column.translate(CONTROL)), justify="right" if right else "left", overflow="fold", no_wrap=wide
+        )
     for row in table.rows:
         drawn.add_row(*(Text(shown(cell).translate(CONTROL), style=_style(cell)) for cell in row))
     console = Console(highlight=False, markup=False)
-    if not sys.stdout.isatty():
+    if wide or not sys.stdout.isatty():
         console = Console(highlight=False, markup=False, width=max(80, console.measure(drawn).maximum, 1000))
     console.print(drawn)
 

@@ -11,6 +11,8 @@ from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
 from cntkpy.commands.runs.record import Curves, Run
 
 Cell = str | float | None
+Texts = tuple[str | None, ...]
+"""Values of one name in several runs."""
 
 NEVER_SHOWN = frozenset(
     word.lower()
@@ -91,7 +93,8 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
         return {}
     spelling = {lower: name for run in configured for lower, name in _used(run)}
     names: dict[str, str] = {}
-    seen: set[tuple[str | None, ...]] = set()
+    differing: dict[str, Texts] = {}
+    seen: set[Texts] = set()
     for lower, name in spelling.items():
         if lower.rpartition(":")[2] in NEVER_SHOWN:
             continue
@@ -99,7 +102,22 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
         if len(set(texts)) > 1 and texts not in seen:
             seen.add(texts)
             names[lower] = name
-    return names
+            differing[lower] = texts
+    return {
+        lower: name
+        for lower, name in names.items()
+        if not any(_follows(differing[lower], texts) for variable, texts in differing.items() if variable != lower)
+    }
+
+
+def _follows(texts: Texts, variable: Texts) -> bool:
+    """Return True if the texts are one text with those of a variable in it: `2:$hidden$:3`."""
+    templates = {
+        re.sub(rf"(?<![\w.]){re.escape(part)}(?![\w.])", "\0", text) if part else text
+        for text, part in zip(texts, variable, strict=True)
+        if text is not None and part is not None
+    }
+    return len(templates) == 1 and "\0" in (template := templates.pop()) and template != "\0"
 
 
 def _used(run: Run) -> Iterator[tuple[str, str]]:
@@ -165,6 +183,27 @@ def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
         there.sort(key=lambda row: _key(row[place]), reverse=order.startswith("-"))
         rows = there + [row for row in rows if row[place] in (None, "")]
     return Table(table.columns, rows, table.values)
+
+
+def chosen(table: Table, names: Sequence[str]) -> Table:
+    """Return the table with the column of the runs and those that are named, in this order.
+
+    Args:
+        table: The table.
+        names: Columns; the end of a name is enough.
+
+    Raises:
+        UserError: There is no such column, or there are several.
+    """
+    places = list(dict.fromkeys([0, *(table.place(name) for name in names)]))
+    return Table([table.columns[place] for place in places], [[row[place] for place in places] for row in table.rows])
+
+
+def with_short_names(table: Table) -> Table:
+    """Return the table with the last name of each path as its column, where that is the only one."""
+    ends = [column.rpartition(":")[2] for column in table.columns]
+    columns = [end if ends.count(end) == 1 else column for column, end in zip(table.columns, ends, strict=True)]
+    return Table(columns, table.rows, table.values)
 
 
 def for_people(table: Table) -> Table:

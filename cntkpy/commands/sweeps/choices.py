@@ -18,8 +18,17 @@ from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
 
 FORMS = ("choice", "range", "zip")
+REWRITES = {
+    "loguniform": ("range", ", log"), "logrange": ("range", ", log"), "reciprocal": ("range", ", log"),
+    "uniform": ("range", ""), "interval": ("range", ""), "float": ("range", ""), "int": ("range", ""),
+    "randint": ("range", ""), "categorical": ("choice", ""), "choose": ("choice", ""), "oneof": ("choice", ""),
+    "choices": ("choice", ""), "grid": ("choice", ""),
+}  # fmt: skip
+"""Forms of other programs in lower case, without dashes: the form here, and what stands at its end."""
 OPEN, CLOSED = "([{", ")]}"
-CALL = re.compile(r"([A-Za-z_]+)[ \t]*\((.*)\)", re.DOTALL)
+CALL = re.compile(r"([A-Za-z_-]+)[ \t]*\((.*)\)", re.DOTALL)
+INNER = re.compile(r"(?P<sections>(?:[ \t]*[\w-]+[ \t]*=[ \t]*\[)+)(?P<inside>[^\[\]]*)\]+")
+"""A word that sets values of sections inside one another."""
 NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+")
@@ -143,7 +152,9 @@ def read_words(words: Sequence[str]) -> Space:
             raise form.error("Conflict", f"'{form.name}' is chosen twice", "give all values of it in one word")
         seen[key] = form.name
     if not result:
+        inside = _inside_a_section(words)
         hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
+        hint = f"a choice stands in a word of its own: {inside}" if inside is not None else hint
         raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
     return Space(tuple(words), names, tuple(_axes(result)))
 
@@ -174,11 +185,38 @@ def _read(word: str, number: int) -> _Form | None:
     pieces = split(value, ",")
     if call is not None and len(pieces) == 1 and len(split(call[2], ")")) == 1:
         if call[1] not in FORMS:
+            _refuse_other_form(_Form(name, call[1], tuple(split(call[2], ",")), source))
             return None
         return _checked(_Form(name, call[1], tuple(split(call[2], ",")), source))
     if len(pieces) < 2 or len(split(value, ";")) > 1 or any(len(split(segment, "=")) > 1 for segment in pieces[1:]):
         return None
     return _checked(_Form(name, "choice", tuple(pieces), source))
+
+
+def _refuse_other_form(form: _Form) -> None:
+    """Refuse a form of other programs, such as `loguniform(1e-4, 0.1)`, and say how it is written here.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    rewrite = REWRITES.get(re.sub("[-_]", "", form.form).lower())
+    if rewrite is None:
+        return
+    written = f"{rewrite[0]}({', '.join(form.parts)}{rewrite[1]})"
+    quoted = f"'{form.name}={written}'"
+    raise form.error("BadChoice", f"{form.name}: {form.form}(...) is no form of a sweep", f"write {quoted}")
+
+
+def _inside_a_section(words: Sequence[str]) -> str | None:
+    """Return how a choice inside a section is written: `train/SGD/maxEpochs=1,2` for `train=[SGD=[maxEpochs=1,2]]`."""
+    for word in words:
+        if (match := INNER.fullmatch(word.strip())) is not None:
+            sections = [section.strip() for section in match["sections"].split("=[") if section.strip()]
+            for part in split(match["inside"], ";"):
+                name, equals, value = part.partition("=")
+                if equals and len(split(value, ",")) > 1:
+                    return f"{'/'.join([*sections, name.strip()])}={value.strip()}"
+    return None
 
 
 def split(text: str, separator: str) -> list[str]:

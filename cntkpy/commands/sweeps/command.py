@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from cntkpy.commands.sweeps.names import PRUNERS, SAMPLERS
+from cntkpy.commands.words import TRACK
 
 SWEEP = """\
 Run a configuration with several values, one trial for each combination.
@@ -67,8 +68,8 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
     "--criterion",
     default="",
     metavar="[COMMAND:]NODE",
-    help="What is to be small: a node of a training, after its last epoch, or of a test.  [default: the criterion of "
-    "the last training, on the data of its cvReader]",
+    help="What is to be small (--maximize: great): a node of a training after its last epoch, or of a test.  "
+    "[default: the criterion of the last training, on the data of its cvReader]",
 )
 @click.option(
     "--storage",
@@ -76,6 +77,10 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
     metavar="URL",
     help="Where Optuna keeps the study: a database, such as sqlite:///study.db, or the file of a journal.  "
     "[default: study.journal in FOLDER]",
+)
+@click.option("--maximize", is_flag=True, help="The greatest value of the criterion is the best.")
+@click.option(
+    TRACK, "track", multiple=True, metavar="TYPE:TARGET", help="Track the trials: tensorboard:DIR, mlflow:URI."
 )
 @click.option("--join", default="", metavar="URL", help="Help with a sweep: its storage, or its folder.")
 @click.option(

@@ -198,7 +198,8 @@ def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
         if joins:
             study = optuna.load_study(study_name=name, storage=storage)
         else:
-            study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction="minimize")
+            direction = "maximize" if plan.maximize else "minimize"
+            study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True, direction=direction)
             with held(folder / ".sweep.lock"):
                 _fill(study, plan, folder)
         ended = sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))

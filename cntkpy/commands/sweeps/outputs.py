@@ -14,7 +14,9 @@ from cntkpy.commands.checks.files import OUTPUTS
 from cntkpy.commands.checks.models import runs_script
 from cntkpy.commands.checks.scan import TRAINING
 from cntkpy.commands.context.root import RootParameters
+from cntkpy.commands.words import TRACK
 
+TENSORBOARD = "tensorboard"
 EVENT_FILES = "tensorboardlogdir"
 """A folder that a training writes to."""
 FORBIDDEN = '"$\n\r'
@@ -36,13 +38,34 @@ def moving_words(root: ConfigParameters, folder: Path) -> list[str]:
     if any(char in FORBIDDEN for char in str(folder)):
         message = f"the folder {str(folder)!r} has a character in its name that a configuration cannot quote"
         raise UserError("BadPath", message, hint="give another folder with --out")
+    tracked = _tracking_words(root, folder.name)
     written = list(dict.fromkeys(map(os.path.normpath, _outputs(root))))
     if not written:
-        return []
+        return tracked
     parents = [str(Path(path).absolute().parent) for path in written]
     above = os.path.commonpath(parents)
     targets = {pair: folder / os.path.relpath(Path(pair).absolute(), above) for pair in written}
-    return [_word(name, text, targets) for name, text in _values(root) if _output_of(text, targets)]
+    return [*tracked, *(_word(name, text, targets) for name, text in _values(root) if _output_of(text, targets))]
+
+
+def _tracking_words(root: ConfigParameters, trial: str) -> list[str]:
+    """Return the word that gives the events for TensorBoard of a trial a folder of their own in the common one (U9)."""
+    p = RootParameters(root).tracking
+    if p is None or TENSORBOARD not in (str(word).lower() for word in p.type):
+        return []
+    folder = str(p.folder)
+    return [f'tracking=[folder="{folder}/{trial}"]'] if not any(char in FORBIDDEN for char in folder) else []
+
+
+def tracking_word(place: str, trial: str) -> str:
+    """Return the word that tracks a trial: in a folder of its own where the place is one of TensorBoard.
+
+    Args:
+        place: `TYPE:TARGET`, as `--track` has it.
+        trial: the name of the folder of the trial.
+    """
+    kind, _, target = place.partition(":")
+    return f"{TRACK}={place}/{trial}" if kind.lower() == TENSORBOARD and target else f"{TRACK}={place}"
 
 
 def outside(root: ConfigParameters, folder: Path) -> list[str]:

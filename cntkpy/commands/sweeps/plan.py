@@ -40,6 +40,8 @@ class Plan:
         configuration: a digest of the configuration.
         name: what Optuna calls the study.
         version: of this format.
+        maximize: the greatest value of the criterion is the best.
+        track: what `--track` says, `TYPE:TARGET` each.
         withheld: the attributes that lost users, passwords or queries of URLs when the plan was kept.
     """
 
@@ -53,6 +55,8 @@ class Plan:
     configuration: str
     name: str
     version: int = VERSION
+    maximize: bool = False
+    track: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
 
     @property
@@ -85,13 +89,15 @@ class Plan:
             type(values[n]) is not int for n in ("trials", "seed")
         ):
             raise TypeError
+        if type(self.maximize) is not bool:
+            raise TypeError
         if self.sampler not in SAMPLERS or self.pruner not in PRUNERS or not 0 <= self.trials <= MOST_TRIALS:
             raise ValueError
         return self
 
     def to_json(self) -> str:
         """The plan as text, without users, passwords and queries of URLs."""
-        values = asdict(self) | {"words": list(self.words)}
+        values = asdict(self) | {"words": list(self.words), "track": list(self.track)}
         kept = shareable(values)
         kept["withheld"] = sorted(
             {*self.withheld, *(name for name in values if name in SECRET and kept[name] != values[name])}
@@ -111,8 +117,8 @@ class Plan:
             got = cast("dict[str, Any]", json.loads(text))
             version = got.get("version")
             if version == VERSION:
-                words, withheld = (tuple(map(str, got.pop(name, ()))) for name in ("words", "withheld"))
-                return Plan(words=words, withheld=withheld, **got).checked()
+                words, withheld, track = (tuple(map(str, got.pop(name, ()))) for name in ("words", "withheld", "track"))
+                return Plan(words=words, withheld=withheld, track=track, **got).checked()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             version = None
         reason = f"is of version {version}, this program knows {VERSION}" if version else "is no plan of a sweep"
@@ -160,7 +166,8 @@ def check_same(previous: Plan, now: Plan, where: str) -> None:
     """
     names = {
         "words": "its words", "sampler": "--sampler", "pruner": "--pruner", "seed": "--seed",
-        "criterion": "--criterion", "storage": "--storage", "configuration": "its configuration",
+        "criterion": "--criterion", "storage": "--storage", "maximize": "--maximize",
+        "configuration": "its configuration",
     }  # fmt: skip
     kept, asked = (shareable(asdict(plan)) for plan in (previous, now))
     differences = [said for name, said in names.items() if kept[name] != asked[name]]

@@ -25,6 +25,7 @@ from cntkpy.commands.runner.cores import shares, sharing, started_on
 from cntkpy.commands.sweeps.choices import Space
 from cntkpy.commands.sweeps.console import Console
 from cntkpy.commands.sweeps.criterion import Criterion, Progress
+from cntkpy.commands.sweeps.outputs import tracking_word
 from cntkpy.commands.sweeps.rows import Row, Rows, State
 from cntkpy.commands.sweeps.study import Study, Trial
 from cntkpy.commands.sweeps.trial_folder import OUTPUT, Follower, seconds_of
@@ -68,6 +69,7 @@ class Runner:
         rows: where their ends are written down.
         jobs: how many run at a time.
         console: where it prints.
+        track: places that all trials are tracked at, `TYPE:TARGET` each.
     """
 
     space: Space
@@ -76,6 +78,7 @@ class Runner:
     rows: Rows
     jobs: int
     console: Console
+    track: tuple[str, ...] = ()
     _running: list[_Running] = field(default_factory=list[_Running])
     _signal: int | None = None
 
@@ -139,6 +142,7 @@ class Runner:
         for event in trial.folder.earlier_events():
             earlier.observe(event)
         seconds = seconds_of(trial.folder.earlier_events())
+        words += [tracking_word(place, trial.folder.path.name) for place in self.track]
         process = self._process(words, trial, slot)
         self._running.append(_Running(trial, process, Follower(trial.folder.events), earlier, slot, begun, seconds))
 

@@ -49,6 +49,8 @@ class Options:
     join: str = ""
     jobs: int = 1
     slurm: bool = False
+    maximize: bool = False
+    track: tuple[str, ...] = ()
 
 
 def sweep(words: list[str], options: Options) -> int:
@@ -143,11 +145,11 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
     ended = len(study.ended())
     with console() as screen:
         screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
-        number = Runner(plan.space, study, criterion, Rows(folder), jobs, screen).run()
+        number = Runner(plan.space, study, criterion, Rows(folder), jobs, screen, plan.track).run()
     if number is not None:
         print(f"the same command goes on with {_shown(folder)}", file=sys.stderr)
         return 128 + number
-    return _say_end(criterion, study.ended())
+    return _say_end(criterion, study.ended(), plan.maximize)
 
 
 def check_values(space: Space, folder: Path) -> None:
@@ -214,7 +216,7 @@ def _plan(space: Space, base: ConfigParameters, name: str, options: Options) -> 
         raise ConfigError("Conflict", message, None, "leave out --criterion, or name a node of a training")
     plan = Plan(
         space.words, options.sampler, options.pruner, trials, options.seed, options.criterion, options.storage,
-        digest(base), name,
+        digest(base), name, maximize=options.maximize, track=options.track,
     )  # fmt: skip
     plan.points()
     return plan
@@ -254,11 +256,13 @@ def _make(folder: Path) -> None:
         raise UserError("CannotWrite", f"cannot make the folder {folder}: {error.strerror or error}") from None
 
 
-def _say_end(criterion: Criterion, rows: list[Row]) -> int:
+def _say_end(criterion: Criterion, rows: list[Row], maximize: bool = False) -> int:
     """Print the best trial; the exit status: 1 if no trial has finished."""
     states = [row.state for row in rows]
     print(", ".join(f"{states.count(state)} {state}" for state in ("finished", "pruned", "failed") if state in states))
-    best = min((row for row in rows if row.state == "finished"), key=_criterion_of, default=None)
+    finished = [row for row in rows if row.state == "finished" and row.criterion is not None]
+    sign = -1.0 if maximize else 1.0
+    best = min(finished, key=lambda row: sign * _criterion_of(row), default=None)
     if best is None:
         return EXIT_FAILURE
     print(f"best: trial {best.number}, {_criterion_of(best):.6g} ({criterion}): {shown_values(best.values)}")

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import site
 import sys
+import sysconfig
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from cntkpy.cntk_config.base.files import read_input
+from cntkpy.cntk_config.base.kinds import PAGE
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.catalogue.topics import Topic, all_names, default_text, find_parameters, find_topics, topics
 
 EXIT_UNKNOWN = 2
+PAGES = (
+    Path(__file__).parents[3] / "docs" / "findings.md",
+    *(Path(base, "share", "cntkpy", "findings.md") for base in (sysconfig.get_path("data"), site.getuserbase())),
+)
+"""The page of findings in a checkout, in an environment, in the packages of a user."""
+_FENCE = re.compile(r'```(?:\w+)?(?: title="(.*?)")?$')
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def help_on(name: str | None) -> int:
@@ -47,7 +60,31 @@ def explanations(name: str) -> Iterator[str]:
 
     rule = find_rule(name)
     if rule is not None:
-        yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n  docs     {rule.link}\n"
+        yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n{_page(rule.code)}"
+
+
+def _page(code: str) -> str:
+    """Return the section of a code on the page of findings, as plain text; the wheel brings the page."""
+    page = next((path for path in PAGES if path.is_file()), None)
+    if page is None:
+        return f"  docs     {PAGE}#{code.lower()}\n"
+    section = re.search(rf"^## {code}\n(.*?)(?=^## |\Z)", read_input(page).decode(), re.MULTILINE | re.DOTALL)
+    return f"\n{_plain(section[1].strip())}\n" if section is not None else ""
+
+
+def _plain(markdown: str) -> str:
+    """Return a text of Markdown for a terminal: code is indented, links and marks are gone."""
+    lines: list[str] = []
+    in_code = False
+    for line in markdown.splitlines():
+        if fence := _FENCE.match(line):
+            in_code = not in_code
+            lines += [f"{fence[1]}:"] if fence[1] else []
+        elif in_code:
+            lines.append(f"    {line}" if line else "")
+        else:
+            lines.append(_LINK.sub(r"\1", line).replace("**", "").replace("`", ""))
+    return "\n".join(lines)
 
 
 def _rank(entry: tuple[Topic, Parameter[Any]]) -> tuple[bool, bool]:

@@ -23,7 +23,7 @@ def blocks_of(length: int, elements: int) -> int:
     return count if count > 1 and default_device().platform == "cpu" else 1
 
 
-def in_blocks(array: Array, count: int, padding: Any = 0) -> Array:
+def in_blocks(array: Array, count: int, padding: object = 0) -> Array:
     """The array (n, ...) as (count, n / count, ...), padded at its end where n is not a multiple."""
     missing = -len(array) % count
     if missing:

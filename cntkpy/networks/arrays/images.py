@@ -40,22 +40,22 @@ class OneChannel(NamedTuple):
 Turned: TypeAlias = "ChannelsLast | OneChannel"
 
 
-def is_turned(value: Any) -> TypeGuard[Turned]:
+def is_turned(value: object) -> TypeGuard[Turned]:
     """Return whether the axes of a value are in another order than those of the node."""
     return isinstance(value, (ChannelsLast, OneChannel))
 
 
-def is_image(value: Any) -> TypeGuard[ChannelsLast]:
+def is_image(value: object) -> TypeGuard[ChannelsLast]:
     """Return whether channels lie last."""
     return isinstance(value, ChannelsLast)
 
 
-def plain(value: Any) -> Array:
+def plain(value: object) -> Array:
     """A value with channels first."""
     return value.plain() if is_turned(value) else value
 
 
-def as_given(value: Any) -> Array:
+def as_given(value: object) -> Array:
     """The array of a value, in its order."""
     return value.array if is_image(value) else value
 
@@ -72,7 +72,7 @@ def images_of(value: Any, axes: tuple[int, ...]) -> Array:
     return jnp.moveaxis(value.reshape(-1, *axes), 1, -1)
 
 
-def value_of(images: Array, like: Any, has_layout: bool) -> Any:
+def value_of(images: Array, like: object, has_layout: bool) -> Any:
     """Images (N, ..., C) as the value of a node.
 
     Args:

@@ -21,8 +21,15 @@ from cntkpy.cntk_config.base.lazy_modules import LazyModule, np
 
 log = logging.getLogger("cntkpy.networks")
 
+Residuals = tuple[Any, ...]
+"""Arrays that the forward pass keeps for the backward pass."""
+Gradients = tuple[Any, ...]
+"""Gradients of the operands of a function; None: it has none."""
+
 __all__ = [
     "DETERMINISTIC",
+    "Gradients",
+    "Residuals",
     "ask_for_determinism",
     "cache_folder",
     "checkpoint_name",
@@ -114,13 +121,13 @@ else:
     jnp = LazyModule("jax.numpy", prepare)
 
 
-def io_callback(function: Callable[..., Any], result: Any, *arrays: Any) -> Any:
+def io_callback(function: Callable[..., Any], result: object, *arrays: object) -> Any:
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
     return imported("jax.experimental").io_callback(function, result, *arrays)
 
 
-def checkpoint_name(array: Any, name: str) -> Any:
+def checkpoint_name(array: object, name: str) -> Any:
     """`jax.ad_checkpoint.checkpoint_name`: policies of `jax.checkpoint` know the array by a name."""
     prepare()
     return imported("jax.ad_checkpoint").checkpoint_name(array, name)
@@ -157,7 +164,7 @@ def custom_gradient(
         return function
 
     @functools.wraps(primal)
-    def call(*arrays: Any) -> Any:
+    def call(*arrays: object) -> Any:
         return build()(*arrays)
 
     return call

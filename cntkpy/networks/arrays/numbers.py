@@ -34,14 +34,14 @@ class Numbers(NamedTuple):
         """The type of the value of a node."""
         return self.short if node in self.nodes else self.long
 
-    def operands(self, node: Node, arrays: Iterable[Any]) -> list[Any]:
+    def operands(self, node: Node, arrays: Iterable[object]) -> list[Any]:
         """The operands of a node in the type in which it computes."""
         if self.short is None:
             return list(arrays)
         dtype = self.short if node.kind.width == "short" else self.long
         return [_converted(array, dtype) for array in arrays]
 
-    def value(self, node: Node, array: Any) -> Any:
+    def value(self, node: Node, array: object) -> Any:
         """The value of a node in the type in which it is kept."""
         return array if self.short is None else _converted(array, self.of(node))
 

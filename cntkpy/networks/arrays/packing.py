@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.batch import Batch, Grid, PackedGrid
-from cntkpy.networks.arrays.lazy import custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jnp
 from cntkpy.networks.arrays.sparse import Sparse
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[
     if not shared:
         return batch
 
-    def of(name: str, data: Any) -> Any:
+    def of(name: str, data: object) -> Any:
         grid = shared.get(axes.get(name) or "")
         if grid is None:
             return data
@@ -112,19 +112,19 @@ def _plain_together(values: Array, numbers: Numbers) -> Array:
     return _taken(values, numbers[1])
 
 
-def _apart_forward(packed: Array, numbers: Numbers) -> Any:
+def _apart_forward(packed: Array, numbers: Numbers) -> tuple[Array, Residuals]:
     return _plain_apart(packed, numbers), numbers
 
 
-def _apart_backward(numbers: Numbers, g: Array) -> Any:
+def _apart_backward(numbers: Numbers, g: Array) -> Gradients:
     return _masked(_taken(g, numbers[1]), numbers[3]), None
 
 
-def _together_forward(values: Array, numbers: Numbers) -> Any:
+def _together_forward(values: Array, numbers: Numbers) -> tuple[Array, Residuals]:
     return _plain_together(values, numbers), numbers
 
 
-def _together_backward(numbers: Numbers, g: Array) -> Any:
+def _together_backward(numbers: Numbers, g: Array) -> Gradients:
     return _masked(_taken(g, numbers[0]), numbers[2]), None
 
 

@@ -41,7 +41,7 @@ def product(
 
 
 def by_slot(a: Float[Array, "T S ..."]) -> Float[Array, "S T ..."]:
-    """The first two axes exchanged; of one slot no transposition, which XLA's loops for CPUs would compute."""
+    """Swap the first two axes; with one slot, reshape, because XLA's CPU loops would materialise the transpose."""
     if 1 in a.shape[:2]:
         return a.reshape(a.shape[1], a.shape[0], *a.shape[2:])
     return jnp.swapaxes(a, 0, 1)

@@ -82,6 +82,6 @@ class RowGradient(NamedTuple):
         return jnp.zeros_like(parameter).at[self.rows].add(self.values)
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: object) -> bool:
     """Return whether a value is `Sparse`."""
     return isinstance(value, Sparse)

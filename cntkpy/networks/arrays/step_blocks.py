@@ -38,7 +38,7 @@ def steps_of_block(steps: int, elements: int, one_slot: bool = False) -> int:
     return math.ceil(steps / math.ceil(steps / most))
 
 
-def in_blocks(function: Callable[[Any, Array], Any], sequences: Any, size: int) -> Any:
+def in_blocks(function: Callable[[Any, Array], Any], sequences: object, size: int) -> Any:
     """Return what a function gives for blocks of steps, joined.
 
     Args:

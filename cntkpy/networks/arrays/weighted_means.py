@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import checkpoint_name, custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Residuals, checkpoint_name, custom_gradient, jnp
 from cntkpy.networks.arrays.products import product
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _only_means(scores: Array, rows: Array) -> Array:
     return _parts(scores, rows)[0]
 
 
-def _forward(scores: Array, rows: Array) -> Any:
+def _forward(scores: Array, rows: Array) -> tuple[Array, Residuals]:
     means, exponentials, scale = _parts(scores, rows)
     return means, (exponentials, rows, means, scale)
 

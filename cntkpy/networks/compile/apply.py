@@ -31,7 +31,7 @@ def apply(node: Node, arrays: Sequence[Array], context: Context, order: int = 0)
     return plain(apply_to_images(node, arrays, context, order))
 
 
-def apply_to_images(node: Node, arrays: Sequence[Any], context: Context, order: int = 0) -> Any:
+def apply_to_images(node: Node, arrays: Sequence[object], context: Context, order: int = 0) -> Any:
     """As `apply`; operands and the result may have their channels last."""
     return context.numbers.value(node, _computed(node, arrays, context.on(operating(node)), order))
 
@@ -60,7 +60,7 @@ def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -
     return kind.forward(call, *arrays)
 
 
-def _are_images(node: Node, arrays: Sequence[Any]) -> bool:
+def _are_images(node: Node, arrays: Sequence[object]) -> bool:
     """Return whether some operands have their channels last, all of them on the axes that the result has."""
     ranks = {len(i.shape or ()) for i, a in zip(node.connected, arrays, strict=True) if is_image(a)}
     return ranks == {len(node.shape or ())}

@@ -94,7 +94,7 @@ def _run(
     parameters: Mapping[str, Array],
     state: Mapping[str, Array],
     batch: Batch,
-    key: Any,
+    key: Array,
     settings: Settings,
     gathered: Mapping[str, Array],
     matrices: Mapping[tuple[str, ...], Array] | None = None,
@@ -120,7 +120,7 @@ def context_of(
     plan: Plan,
     state: Mapping[str, Array],
     batch: Batch,
-    key: Any,
+    key: Array,
     settings: Settings,
     gathered: Mapping[str, Array],
 ) -> Context:
@@ -204,7 +204,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Any = None,
+        key: Array = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
@@ -248,7 +248,7 @@ def compile_gradient(
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Any = None,
+        key: Array = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
         rows = {
@@ -259,7 +259,7 @@ def compile_gradient(
         gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
         dense = {name: array for name, array in parameters.items() if name not in rows}
 
-        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> Any:
+        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> tuple[Array, Any]:
             dense, gathered = variables
             named = {name: parameters[name] for name in rows} | dense
             matrices: dict[tuple[str, ...], Array] = {}

@@ -69,7 +69,7 @@ class Flat:
         """Key of the vector among arrays that are named by parameters."""
         return "\n".join(self.names)
 
-    def join(self, arrays: Mapping[str, Any]) -> Any:
+    def join(self, arrays: Mapping[str, Any]) -> Array:
         """The vector (NumPy) of arrays by name."""
         return np.concatenate(
             [

@@ -54,7 +54,7 @@ def _in_blocks(
     steps: Mapping[Node, Array],
     context: Context,
 ) -> dict[Node, Array]:
-    """Values of some nodes, slot by slot: products of several slots would turn all that a block makes.
+    """Evaluate nodes one slot at a time: products of several slots would transpose every block result.
 
     Args:
         plan: the evaluation.

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import dot
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.plan import Plan
@@ -34,11 +34,11 @@ def _plain(x: Array, weights: Array, added: Array) -> Array:
     return dot(x, weights)
 
 
-def _plain_forward(x: Array, weights: Array, added: Array) -> Any:
+def _plain_forward(x: Array, weights: Array, added: Array) -> tuple[Array, Residuals]:
     return dot(x, weights), weights
 
 
-def _late_backward(weights: Array, g: Array) -> Any:
+def _late_backward(weights: Array, g: Array) -> Gradients:
     return dot(g, weights, (-1, -1)), None, g
 
 
@@ -210,17 +210,17 @@ def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
             argument are those that are added to the products, `(T, rows, width)`.
     """
 
-    def primal(weights: list[Array], value: Any, fixed: Any) -> Any:
+    def primal(weights: list[Array], value: object, fixed: object) -> Any:
         return run(weights, value, fixed)[0]
 
-    def forward(weights: list[Array], value: Any, fixed: Any) -> Any:
-        def free(value: Any) -> Any:
+    def forward(weights: list[Array], value: object, fixed: object) -> tuple[Array, Residuals]:
+        def free(value: object) -> Any:
             return run(weights, value, fixed)
 
         result, back, operands = jax.vjp(free, value, has_aux=True)
         return result, (back, operands)
 
-    def backward(residuals: Any, g: Any) -> Any:
+    def backward(residuals: Residuals, g: object) -> Gradients:
         back, operands = residuals
         (gradient,) = back(g)
         pairs = zip(operands, gradient["sums"], strict=True)

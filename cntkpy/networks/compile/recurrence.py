@@ -228,7 +228,7 @@ class _Loop:
         by_step, masks = fixed
         whole = dict(zip(self.whole, inputs["whole"], strict=True))
 
-        def step(past: dict[str, Array], slices: Any) -> Any:
+        def step(past: dict[str, Array], slices: Any) -> tuple[dict[str, Array], Any]:
             sequences, sums, *grid, key = slices
             mask, to_start, to_end = (None if x is None else x[None] for x in grid)
             context = self._context.step(mask, to_start, to_end, key, masks)

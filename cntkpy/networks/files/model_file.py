@@ -223,11 +223,11 @@ def _node(node: Node) -> dict[str, Any]:
     return entry
 
 
-def _count(value: Any) -> int | None:
+def _count(value: object) -> int | None:
     return value if type(value) is int and value in (0, 1, 2) else None
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"real": str(value)}
     if callable(stored := getattr(value, "stored", None)):
@@ -235,7 +235,7 @@ def _encoded(value: Any) -> Any:
     return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: object) -> Any:
     if isinstance(value, dict) and "host" in value:
         return StoredHost(**cast("dict[str, Any]", value)["host"])
     if isinstance(value, dict):

@@ -71,6 +71,8 @@ class Option:
 
 
 Signature = tuple[Argument, ...]
+ShapeRule = Callable[["Node"], "Shape | None"]
+Forward = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,8 @@ class NodeKind:
     signatures: tuple[Signature, ...] = ((),)
     meaning: str = ""
     formula: str = ""
-    shape: Callable[[Node], Shape | None] | None = None
-    forward: Callable[..., Any] | None = None
+    shape: ShapeRule | None = None
+    forward: Forward | None = None
     aliases: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     family: str = ""
@@ -255,7 +257,7 @@ class NodeKind:
         return " or ".join(forms)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A default as it is written in the network language."""
     if value is None or value == "":
         return '""'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cntkpy.networks.arrays.batch import Batch, Grid, PackedGrid
 from cntkpy.networks.arrays.lazy import jax, jnp
@@ -14,6 +14,18 @@ from cntkpy.networks.graph.node import Node
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Shaped
+
+    from cntkpy.networks.graph.shapes import Shape
+
+    class ValidNode(Node):
+        """A node of a validated network, for the type checker: its shape is known."""
+
+        shape: Shape  # pyright: ignore[reportIncompatibleVariableOverride]
+
+        def input(self, index: int) -> ValidNode:
+            """Return input `index`."""
+            ...
+
 
 Array = Any
 
@@ -54,7 +66,9 @@ class Context:
         matrices: by the names of parameters that lie side by side, what they are together.
     """
 
-    def __init__(self, batch: Batch, grid: tuple[int, int], dtype: Any, training: bool, key: Any, settings: Settings):
+    def __init__(
+        self, batch: Batch, grid: tuple[int, int], dtype: object, training: bool, key: Array, settings: Settings
+    ):
         self.T, self.S = grid
         self.mask, self.to_start, self.to_end = batch.mask, batch.to_start, batch.to_end
         self.dtype = dtype
@@ -72,7 +86,13 @@ class Context:
         self._whole: Mapping[str | None, Any] = {}
 
     def step(
-        self, mask: Any, to_start: Any, to_end: Any, key: Any, whole: Mapping[str | None, Any], steps: int = 1
+        self,
+        mask: Array | None,
+        to_start: object,
+        to_end: object,
+        key: Array,
+        whole: Mapping[str | None, Any],
+        steps: int = 1,
     ) -> Context:
         """The context of one time step inside a loop, or of a block of steps.
 
@@ -138,15 +158,22 @@ class Context:
 
 
 class Call:
-    """One use of an operation: the node, and what `Context` has."""
+    """One use of an operation: the node, and what `Context` has.
+
+    Attributes:
+        node: the node; its shape and those of its operands are known, since the network is valid.
+        context: time steps, slots, masks, random numbers.
+        options: options of the node.
+        order: the node's place in the network.
+    """
 
     def __init__(self, node: Node, context: Context, order: int = 0) -> None:
-        self.node = node
+        self.node = cast("ValidNode", node)
         self.context = context
         self.options = node.options
         self.order = order
 
-    def random_key(self, key: Any) -> Any:
+    def random_key(self, key: Array) -> Array:
         """The key of this node's random numbers, made of one that all nodes share.
 
         Nodes with the same `seed` option draw the same numbers. The others differ by their place in the network.
@@ -156,7 +183,7 @@ class Call:
             return jax.random.fold_in(key, self.order)
         return jax.random.fold_in(jax.random.fold_in(key, _SEEDED), int(seed) % 2**32)
 
-    def problem(self, mismatch: Any) -> None:
+    def problem(self, mismatch: object) -> None:
         """Note the slots whose sequences do not fit, or whether there are such."""
         if fallible(self.node):
             self.context.problems[self.node.name] = jnp.any(mismatch)

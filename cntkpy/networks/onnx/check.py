@@ -147,7 +147,7 @@ def random_lengths(
 def _where_there_are_steps(
     pair: tuple[np.ndarray, np.ndarray], mask: np.ndarray, batch_first: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two values without what is behind the ends of sequences."""
+    """Return two values without the padding of sequences."""
     time = 1 if batch_first else 0
     steps = min(pair[0].shape[time], pair[1].shape[time])
     mask = (mask.T if batch_first else mask).take(range(steps), axis=time)

@@ -165,8 +165,8 @@ class _Export:
         self.emit = Emitter(Graph(name), self.names, {}, self.dtype, settings.opset)
         self.values: dict[Node, Operand] = {}
         self.refused: dict[Node, str] = {}
-        self.fixed = _fixed(self.plan.nodes)
-        self.lead = 2 if _along_time(self.plan.nodes) else 1
+        self.fixed = fixed_nodes(self.plan.nodes)
+        self.lead = 2 if along_time(self.plan.nodes) else 1
         self.folded = _folded(network, self.plan, self.fixed, evaluate, self.refused, self.dtype)
         self.indices = [_index(network, index) for index in settings.indices]
         self.means = _means(network, settings.means, self.dtype)
@@ -424,7 +424,7 @@ def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[An
     return constants
 
 
-def _fixed(nodes: Iterable[Node]) -> set[Node]:
+def fixed_nodes(nodes: Iterable[Node]) -> set[Node]:
     """The nodes that do not depend on data."""
     constant_nodes: set[Node] = set()
     for node in nodes:  # inputs before their users
@@ -437,7 +437,7 @@ def _fixed(nodes: Iterable[Node]) -> set[Node]:
     return constant_nodes
 
 
-def _along_time(nodes: list[Node]) -> bool:
+def along_time(nodes: list[Node]) -> bool:
     """Return whether nodes look along time, or are on several time axes."""
     axes = {node.axis for node in nodes if node.kind.layout == "always"}
     return len(axes) > 1 or any(

@@ -28,7 +28,7 @@ def size_of(model: Any) -> int:
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
-def write(path: str | Path, model: Any, most: int = MOST_BYTES) -> None:
+def write(path: str | Path, model: object, most: int = MOST_BYTES) -> None:
     """Write a model; large initialisers of one that does not fit into a file go to a second one, `NAME.data`.
 
     Args:

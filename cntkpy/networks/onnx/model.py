@@ -89,7 +89,7 @@ class _Conversion:
         name = next(output for output in operator.outputs if output)
         return self._helper.make_node(operator.kind, operator.inputs, operator.outputs, name=name, **attributes)
 
-    def _attribute(self, value: Any) -> Any:
+    def _attribute(self, value: object) -> Any:
         if isinstance(value, np.dtype):
             return self._type(cast("np.dtype[Any]", value))
         if isinstance(value, Graph):

@@ -212,7 +212,8 @@ class _Queue(Generic[T]):
         nbytes: Callable[[T], int] | None,
         is_last: Callable[[T], bool],
     ):
-        self.make, self._unplanned, self._nbytes, self._is_last = make, unplanned, nbytes, is_last
+        self.make, self.unplanned, self._nbytes, self._is_last = make, unplanned, nbytes, is_last
+        self._generation = 0
         self.jobs: deque[_Job[T]] = deque()
         """Jobs of the values after those that are ready."""
         self.clear()
@@ -222,7 +223,7 @@ class _Queue(Generic[T]):
         for job in self.jobs:
             job.awaited = True
         self.jobs, self._waiting = deque[_Job[T]](), deque[_Job[T]]()
-        self._unplanned_job = _Job(self.make)  # one for all values: they are small
+        self._generation += 1
         self.ready, self._ready_bytes = deque[T](), 0
         self._paused = True  # also after a last value, or an error
         self._group_began = 0.0
@@ -248,19 +249,55 @@ class _Queue(Generic[T]):
             self.collect()
         return job.error is None
 
-    def next_job(self) -> _Job[T] | None:
-        """Return a job for a thread, if there is room for its value."""
+    @property
+    def has_room(self) -> bool:
+        """True if a thread may make one more value."""
+        if self._paused:
+            return False
         count = len(self.ready)
-        if self._paused or (count >= 2 and (count >= 2 * GROUP_VALUES or self._ready_bytes >= 2 * GROUP_BYTES)):
-            return None
-        if self._waiting:
-            return self._waiting.popleft()
-        if not self._unplanned or self.jobs:
-            return None
-        job = self._unplanned_job
-        job.done = False
-        self.jobs.append(job)
-        return job
+        return count < 2 or (count < 2 * GROUP_VALUES and self._ready_bytes < 2 * GROUP_BYTES)
+
+    def next_job(self) -> _Job[T] | None:
+        """Return the job of a planned value for a thread, if there is room for the value."""
+        return self._waiting.popleft() if self._waiting and self.has_room else None
+
+    def make_unplanned(self, shared: _Shared) -> bool:
+        """Make the next value, without the lock and, as there may be many small ones, without a job."""
+        if not self.has_room:
+            return False
+        generation, error, value = self._generation, None, None
+        shared.running += 1
+        shared.changed.release()
+        began = time.perf_counter()
+        try:
+            value = self.make()
+        except BaseException as failure:
+            error = failure
+        seconds = time.perf_counter() - began
+        shared.changed.acquire()
+        shared.running -= 1
+        if generation != self._generation:  # dropped meanwhile
+            shared.changed.notify_all()
+            return True
+        if error is None:
+            self._put(cast("T", value), seconds)
+        else:
+            self.add(_Job[T](None, error=error))
+        if self.complete:
+            shared.changed.notify_all()
+        return True
+
+    def _put(self, value: T, seconds: float) -> None:
+        if not self.ready:
+            self._group_began = time.perf_counter()
+        if self._nbytes is not None:
+            self._ready_bytes += self._nbytes(value)
+        if seconds > SLOW_VALUE_SECONDS:
+            self._single_values = GROUP_VALUES
+        elif self._single_values:
+            self._single_values -= 1
+        self.ready.append(value)
+        self._paused = self._is_last(value)
 
     def collect(self) -> None:
         """Take the values of jobs that are done."""
@@ -269,17 +306,7 @@ class _Queue(Generic[T]):
                 self._paused = True
                 return
             self.jobs.popleft()
-            value, job.result = cast("T", job.result), None
-            if not self.ready:
-                self._group_began = time.perf_counter()
-            if self._nbytes is not None:
-                self._ready_bytes += self._nbytes(value)
-            if job.seconds > SLOW_VALUE_SECONDS:
-                self._single_values = GROUP_VALUES
-            elif self._single_values:
-                self._single_values -= 1
-            self.ready.append(value)
-            self._paused = self._is_last(value)
+            self._put(cast("T", job.result), job.seconds)
 
     def resume(self) -> None:
         """End a pause, unless an error or a last value is yet to be taken."""
@@ -334,7 +361,11 @@ def _run_next(shared: _Shared) -> bool:
     changed, queue = shared.changed, shared.queue()
     if shared.calls:
         job = shared.calls.popleft()
-    elif queue is None or shared.closed or (job := queue.next_job()) is None:
+    elif queue is None or shared.closed:
+        return False
+    elif queue.unplanned:
+        return queue.make_unplanned(shared)
+    elif (job := queue.next_job()) is None:
         return False
     shared.running += 1
     changed.release()
@@ -353,7 +384,7 @@ class Unbatch(Iterator[T]):
     """The values of groups, each alone.
 
     Args:
-        make_group: Makes at least one value; none of them is None.
+        make_group: Makes at least one value.
     """
 
     def __init__(self, make_group: Callable[[], Iterable[T]]):
@@ -362,11 +393,10 @@ class Unbatch(Iterator[T]):
 
     def __next__(self) -> T:
         """Return the next value."""
-        value = next(self._group, None)
-        if value is None:
-            self._group = iter(self._make_group())
-            value = next(self._group)
-        return value
+        for value in self._group:
+            return value
+        self._group = iter(self._make_group())
+        return next(self._group)
 
     def clear(self) -> None:
         """Drop the values that are left of a group."""

@@ -22,7 +22,7 @@ from .prefetch import Prefetch, Unbatch
 from .randomize import Timeline
 from .store import ChunkStore
 from .truncated import TruncatedPacker
-from .whole import WholeSequences
+from .whole import GroupMaker, WholeSequences
 
 STATE_VERSION = 1
 
@@ -207,4 +207,4 @@ def _whole_sequences(inputs: Inputs, frame_mode: bool, threads: int) -> WholeSeq
     data = inputs.deserializer
     packer = (FramePacker if frame_mode else SequencePacker)(data.streams)
     loaded = float(data.chunk_bytes.sum()) / data.table.num_samples if isinstance(data, Chunked) else 0.0
-    return WholeSequences(inputs, packer, loaded, threads)
+    return WholeSequences(inputs, GroupMaker(inputs, packer, loaded), threads)

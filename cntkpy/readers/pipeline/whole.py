@@ -91,31 +91,29 @@ class Group:
             yield planned, cut and [part for part in cut if len(part.where)]
 
 
-class WholeSequences:
-    """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
-
-    `plan` is called by the thread that gives minibatches out, `make` by any.
+class GroupMaker:
+    """Plans and makes groups of minibatches. `plan` is called by the thread that gives them out, `make` by any.
 
     Args:
         inputs: What minibatches are made of.
         packer: Lays out the sequences.
         loaded_bytes: About how much memory a loaded sample takes.
-        threads: Threads that make groups ahead; 0: groups are made where they are asked for.
     """
 
-    def __init__(self, inputs: Inputs, packer: SequencePacker, loaded_bytes: float = 0.0, threads: int = 0):
+    def __init__(self, inputs: Inputs, packer: SequencePacker, loaded_bytes: float = 0.0):
         self._inputs, self._packer = inputs, packer
-        self.groups: Prefetch[Group] = Prefetch(self.make, self.plan, threads=threads)
-        """Groups of minibatches, made ahead by threads if there are any."""
         dense = sum(s.dim * s.dtype.itemsize for s in packer.streams if not s.sparse)
         self._enough = min(
             MAX_GROUP_SAMPLES,
             MAX_GROUP_DENSE_BYTES // max(dense, 1),
             int(MAX_GROUP_LOADED_BYTES / max(loaded_bytes, 1.0)),
         )
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with a group of one minibatch."""
         self._most = 1  # minibatches in the next group
         self._fault: Exception | None = None  # comes after what is planned
-        self._left: deque[tuple[Planned, list[Part] | None]] = deque()
 
     def plan(self) -> Group:
         """Decide what the next minibatches hold, and begin to load it."""
@@ -158,9 +156,40 @@ class WholeSequences:
                 if self._inputs.invalid.concerns(parts):
                     group.parts = parts
                 else:
-                    group.made = self._pack(group.planned(), group.sequences, group.cuts, parts)
+                    group.made = self.pack(group.planned(), group.sequences, group.cuts, parts)
             group.load = None  # with it go the chunks
         return group
+
+    def pack(
+        self, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
+    ) -> Iterator[Made]:
+        """Return minibatches that are made as they are asked for; their arrays are made at once."""
+        names = self._inputs.deserializer.table.names  # not inputs.keys: a minibatch need not keep the reader
+        try:
+            packed = self._packer.pack_several(parts, cuts)
+        except NotAFrame as error:
+            key = names(sequences[error.place : error.place + 1])[0]
+            raise NotAFrame(error.place, error.size, error.stream, key) from None
+        return (
+            _made(several, data, layouts, partial(names, several.sequences))
+            for several, (data, layouts) in zip(planned, packed, strict=True)
+        )
+
+
+class WholeSequences:
+    """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
+
+    Args:
+        inputs: What minibatches are made of.
+        maker: Makes groups of them.
+        threads: Threads that make groups ahead; 0: groups are made where they are asked for.
+    """
+
+    def __init__(self, inputs: Inputs, maker: GroupMaker, threads: int = 0):
+        self._inputs, self._maker = inputs, maker
+        self.groups: Prefetch[Group] = Prefetch(maker.make, maker.plan, threads=threads)
+        """Groups of minibatches, made ahead by threads if there are any."""
+        self._left: deque[tuple[Planned, list[Part] | None]] = deque()
 
     def __next__(self) -> Iterable[Made]:
         """Return minibatches out of what is left of the last group, or of the next one."""
@@ -188,22 +217,7 @@ class WholeSequences:
             parts = inputs.store.begin(planned.sequences, selection.keep, selection.ahead)()
         sequences, valid = inputs.invalid.without(planned.sequences, parts, end_of_sweep=planned.end_of_sweep)
         planned = planned._replace(sequences=sequences)
-        return next(self._pack(iter([planned]), sequences, np.array([0, len(sequences)]), valid))
-
-    def _pack(
-        self, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
-    ) -> Iterator[Made]:
-        """The arrays of minibatches at once, the minibatches themselves as they are asked for."""
-        names = self._inputs.deserializer.table.names  # not inputs.keys: a minibatch need not keep the reader
-        try:
-            packed = self._packer.pack_several(parts, cuts)
-        except NotAFrame as error:
-            key = names(sequences[error.place : error.place + 1])[0]
-            raise NotAFrame(error.place, error.size, error.stream, key) from None
-        return (
-            _made(several, data, layouts, partial(names, several.sequences))
-            for several, (data, layouts) in zip(planned, packed, strict=True)
-        )
+        return next(self._maker.pack(iter([planned]), sequences, np.array([0, len(sequences)]), valid))
 
     def get_state(self) -> None:
         """Nothing is held back."""
@@ -212,7 +226,7 @@ class WholeSequences:
         """Drop what was made ahead."""
         self.groups.reset()
         self._left.clear()
-        self._most, self._fault = 1, None
+        self._maker.restart()
 
 
 def _made(

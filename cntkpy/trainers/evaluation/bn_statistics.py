@@ -102,10 +102,10 @@ def _estimate(
 
 
 def _pass(network: ValidatedNetwork, node: Node) -> Callable[..., Any]:
-    """The state after a minibatch."""
+    """Return the state after a minibatch."""
     compiled = compile_network(network, [node.name], training=True)
 
-    def state_after(parameters: dict[str, Any], state: dict[str, Any], batch: Any) -> Any:
+    def state_after(parameters: dict[str, Any], state: dict[str, Any], batch: object) -> Any:
         return compiled(parameters, state, batch)[1]
 
     return state_after

@@ -25,7 +25,7 @@ WORST = 20
 
 
 def classification(nodes: Sequence[Node]) -> Node | None:
-    """The node among these whose labels and scores can be counted; None: there is none."""
+    """Return the node among these whose labels and scores can be counted; None: there is none."""
     for operation in CRITERIA:
         for node in nodes:
             if node.operation == operation and _is_counted(node):
@@ -64,7 +64,9 @@ class ConfusionCount:
         self._in_slot: dict[int, int] = {}
         compiled = compile_network(network, [labels.name, scores.name])
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> tuple[Any, dict[str, Any]]:
+        def values(
+            weights: object, state: object, batch: object, key: object, settings: object
+        ) -> tuple[Any, dict[str, Any]]:
             results, _ = compiled(weights, state, batch, key, settings)
             y, z = (results[node.name].reshape(*results[node.name].shape[:2], -1) for node in (labels, scores))
             loss = -jnp.sum(y * jax.nn.log_softmax(z), axis=-1)
@@ -93,7 +95,7 @@ class ConfusionCount:
                 self._keep_pictures(w.batch.inputs[self._picture.name], added, self._picture.shape or ())
 
     def _numbers(self, layout: Layout) -> NDArray[np.int64]:
-        """The number of each sequence, in the order of the data; the rest of one that was cut has its number."""
+        """Return the number of each sequence, in the order of the data; the rest of one that was cut has its number."""
         numbers: list[int] = []
         for _, slot, begin, _ in layout.sequences.tolist():
             if begin >= 0:
@@ -111,7 +113,7 @@ class ConfusionCount:
         previous, self._worst = len(self._worst), every[order]
         return rows[order[order >= previous] - previous]
 
-    def _keep_pictures(self, values: Any, rows: NDArray[np.float64], shape: tuple[int, ...]) -> None:
+    def _keep_pictures(self, values: object, rows: NDArray[np.float64], shape: tuple[int, ...]) -> None:
         """Keep the pictures of these rows, and drop those of samples that are not among the worst any more."""
         samples = cells(values, [(int(row[5]), int(row[6])) for row in rows], WORST)
         for row, sample in zip(rows, samples, strict=True):

@@ -174,5 +174,5 @@ class Evaluator:
         return jax.lax.fori_loop(0, count, minibatch, (state, results))
 
 
-def _in_words(parameters: Any, state: Any, batches: Any, count: int) -> str:
+def _in_words(parameters: object, state: object, batches: object, count: int) -> str:
     return in_words("evaluation", batches)

@@ -20,7 +20,7 @@ from cntkpy.trainers.step.context import carry, minibatch_of
 
 
 def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:
-    """The inputs and parameters that feed a node.
+    """Return the inputs and parameters that feed a node.
 
     Raises:
         UserError: if there is an operation between them that has no gradient.

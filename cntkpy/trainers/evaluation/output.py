@@ -50,7 +50,7 @@ class Format:
 
     @classmethod
     def read(cls, section: ConfigParameters | None) -> "Format":
-        """The format that a `format` section describes; the default one if there is none."""
+        """Return the format that a `format` section describes; the default one if there is none."""
         if section is None:
             return cls()
         p = FormatParameters(section)
@@ -88,7 +88,7 @@ def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
 
 
 def node_sequences(node: "Node", values: NDArray[Any], layout: "Layout") -> list[NDArray[Any]]:
-    """The sequences of a minibatch as arrays (steps, elements), elements in CNTK's flat order.
+    """Return the sequences of a minibatch as arrays (steps, elements), elements in CNTK's flat order.
 
     Args:
         node: the node. One that carries no minibatch data is one sequence whose steps are the columns of its matrix.
@@ -121,7 +121,7 @@ class NodeWriter:
         self._known: dict[tuple[str, bool], str] = {}
 
     def minibatch(self, sequences: Sequence[NDArray[np.floating]]) -> str:
-        """The text of a minibatch: arrays of shape `(steps, elements)`, elements in CNTK's flat order."""
+        """Return the text of a minibatch: arrays of shape `(steps, elements)`, elements in CNTK's flat order."""
         pieces: list[str] = []
         f = self.format
         lines = self._lines(sequences) if f.kind == "real" and f.transpose else None
@@ -147,7 +147,7 @@ class NodeWriter:
             yield from [number % tuple(row) for row in (table[begin : begin + rows] + 0.0).tolist()]
 
     def _row(self, elements: int) -> str:
-        """The format of a line of this many numbers."""
+        """Return the format of a line of this many numbers."""
         return self._fragment(self.format.element_separator).replace("%", "%%").join([self._number] * elements)
 
     def _sequence(self, values: NDArray[np.floating], index: int) -> str:
@@ -198,7 +198,7 @@ class NodeWriter:
                 yield f"{number}[{self._subscript(i)}{f';{t}' if steps > 1 else ''}]"
 
     def _subscript(self, flat: int) -> str:
-        """The tensor indices of a flat element, first axis fastest; labels beside an index where they fit."""
+        """Return the tensor indices of a flat element, first axis fastest; labels beside an index where they fit."""
         indices = np.unravel_index(flat, self.shape or (1,), order="F")
         words: list[str] = []
         for index, size in zip(indices, self.shape or (1,), strict=True):

@@ -44,7 +44,7 @@ def precompute_all(network: ValidatedNetwork, p: SGDParameters, data: Iterator[M
 
 
 def precompute_data(p: SGDParameters, reader: MinibatchReader, tracing: Tracing) -> Iterator[Minibatch]:
-    """The minibatches from which nodes are computed before training."""
+    """Return the minibatches from which nodes are computed before training."""
     samples = None if p.precompute_on_all_data else p.epoch_size or None
     return minibatches(reader, p.minibatch_size[0], 0, samples, tracing)
 

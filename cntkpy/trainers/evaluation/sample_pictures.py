@@ -19,7 +19,7 @@ SIDE = 48
 
 
 def picture_input(network: ValidatedNetwork, scores: Node) -> Node | None:
-    """The image that the scores are computed from: the only input of a shape `[width x height x 1 or 3]`.
+    """Return the image that the scores are computed from: the only input of a shape `[width x height x 1 or 3]`.
 
     Returns:
         The node; None: there is none, or several.
@@ -34,7 +34,7 @@ def _is_picture(node: Node) -> bool:
 
 
 def cells(values: Any, places: Iterable[tuple[int, int]], count: int) -> NDArray[Any]:
-    """The values of some cells (step, slot) of an array (steps, slots, ...).
+    """Return the values of some cells (step, slot) of an array (steps, slots, ...).
 
     On a device only these are fetched; `count`, at least their number, is how many, so that one program does for all.
     """

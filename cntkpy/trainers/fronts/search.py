@@ -67,7 +67,7 @@ def adapt_size(
     ratio: float,
     trial: Trial,
 ) -> int:
-    """The minibatch size of an epoch for which it is adapted; see `adapts_size`.
+    """Return the minibatch size of an epoch for which it is adapted; see `adapts_size`.
 
     Args:
         rate: of this epoch, per sample.
@@ -137,7 +137,7 @@ class RateSearch:
     fine: bool
 
     def run(self) -> float:
-        """The rate per sample to train with."""
+        """Return the rate per sample to train with."""
         # CNTK has these constants in single precision, and continues in double
         eighth, shrink = np.float32(1 / 8), np.float32(SHRINK)
         if self.previous_rates:
@@ -194,7 +194,7 @@ class SizeSearch:
     margin: float
 
     def run(self) -> int:
-        """The largest size that does not make the criterion worse by more than the margin."""
+        """Return the largest size that does not make the criterion worse by more than the margin."""
         lowest, highest = min(self.smallest, self.largest), self.largest
         self._say(f"Evaluating minibatchSizes {lowest}..{highest}")
         sizes = list(self._sizes(lowest, highest))

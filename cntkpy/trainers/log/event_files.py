@@ -94,7 +94,7 @@ class EventFile:
                 setattr(writer, name, self._noting(method))
 
     def _noting(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(*arguments: Any) -> Any:
+        def noting(*arguments: object) -> Any:
             try:
                 return method(*arguments)
             except OSError as error:
@@ -131,7 +131,7 @@ def _package(name: str) -> Any:
 
 
 def graph_of(network: Network) -> Any:
-    """A network as TensorFlow's message `GraphDef`."""
+    """Return a network as TensorFlow's message `GraphDef`."""
     graph: Any = _package("tensorboardX.proto.graph_pb2").GraphDef()
     graph.versions.producer = 1
     names = _unique(network.nodes)
@@ -145,7 +145,7 @@ def graph_of(network: Network) -> Any:
 
 
 def _unique(names: Iterable[str]) -> dict[str, str]:
-    """A name that TensorBoard takes for each of some names, no two alike."""
+    """Return a name that TensorBoard takes for each of some names, no two alike."""
     result: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:

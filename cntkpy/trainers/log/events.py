@@ -12,7 +12,7 @@ from cntkpy.trainers.log.text import Total
 
 
 def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, Any]:
-    """The `extra` of a log call.
+    """Return the `extra` of a log call.
 
     Args:
         name: what happened.
@@ -27,5 +27,5 @@ def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, A
 
 
 def level(shown: bool) -> int:
-    """The level of a line that is in the log only if it is `shown`."""
+    """Return the level of a line that is in the log only if it is `shown`."""
     return logging.INFO if shown else logging.DEBUG

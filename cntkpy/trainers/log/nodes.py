@@ -12,7 +12,7 @@ SHAPES_LEVEL = 3
 
 
 def prototype(node: Node) -> str:
-    """A node as CNTK lists it: `z = Plus (t, b) : [3 x 1 x *], [3 x 1] -> [3 x 1 x *]`."""
+    """Return a node as CNTK lists it: `z = Plus (t, b) : [3 x 1 x *], [3 x 1] -> [3 x 1 x *]`."""
     inputs = ", ".join(_shape(source) for source in node.connected)
     arguments = f" ({', '.join(source.name for source in node.connected)})" if node.connected else "()"
     return f"{node.name} = {node.operation}{arguments} : {inputs} -> {_shape(node)}"

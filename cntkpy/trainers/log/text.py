@@ -31,7 +31,7 @@ class Total:
 
 
 def criterion_value(name: str, value: float) -> str:
-    """The value as the log shows it: a percentage if the node's name ends in a lower-case `s`."""
+    """Return the value as the log shows it: a percentage if the node's name ends in a lower-case `s`."""
     if name.endswith("s"):
         return fixed(100 * value, 3) + "%"
     return fixed(value, 8)
@@ -56,7 +56,7 @@ def percent_digits(minibatches_per_epoch: float, minibatches_shown: int) -> int:
 
 
 def starting_epoch(epoch: int, rate: float, momentum: float, time_constant: float) -> str:
-    """The line that opens an epoch; `epoch` counts from 1."""
+    """Return the line that opens an epoch; `epoch` counts from 1."""
     return (
         f"Starting Epoch {epoch}: learning rate per sample = {rate:f}  effective momentum = {momentum:f}  "
         f"momentum as time constant = {time_constant:.1f} samples"
@@ -64,7 +64,7 @@ def starting_epoch(epoch: int, rate: float, momentum: float, time_constant: floa
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: `45 s`, `12 min`, `3 h 20 min`."""
+    """Return a time as people say it: `45 s`, `12 min`, `3 h 20 min`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -128,7 +128,7 @@ def perf_trace(worker_samples: int, samples: int, read: float, compute: float) -
 def finished_epoch(
     epoch: int, epochs: int, totals: Sequence[Total], samples_seen: int, rate: float, seconds: float
 ) -> str:
-    """The line that closes the training part of an epoch."""
+    """Return the line that closes the training part of an epoch."""
     return (
         f"Finished Epoch[{epoch:2d} of {epochs}]: [Training] {totals_line(totals)}; totalSamplesSeen = {samples_seen}; "
         f"learningRatePerSample = {rate:.8g}; epochTime={seconds:.6g}s"
@@ -136,7 +136,7 @@ def finished_epoch(
 
 
 def validated_epoch(epoch: int, epochs: int, totals: Sequence[Total]) -> str:
-    """The line that closes the validation part of an epoch."""
+    """Return the line that closes the validation part of an epoch."""
     return f"Finished Epoch[{epoch:2d} of {epochs}]: [Validate] {totals_line(totals)}"
 
 

@@ -36,19 +36,19 @@ class Totals:
 
     @classmethod
     def start(cls, nodes: Sequence[Node]) -> Totals:
-        """The totals of nodes before the first minibatch."""
+        """Return the totals of nodes before the first minibatch."""
         replaced = np.array([node.kind.last_counts for node in nodes], bool)
         return cls(np.zeros(len(nodes)), np.zeros(len(nodes), np.int64), replaced=replaced)
 
     @classmethod
     def of_loss(cls, loss: float, metric: float, samples: int, minibatches: int) -> Totals:
-        """The totals of a loss and a metric."""
+        """Return the totals of a loss and a metric."""
         return cls(np.array([loss, metric]), np.array([samples, samples]), samples, minibatches)
 
     def add(
         self, nodes: Sequence[Node], results: NDArray[Any], samples: int, counts: NDArray[np.int64] | None = None
     ) -> Totals:
-        """The totals with some more minibatches.
+        """Return the totals with some more minibatches.
 
         Args:
             nodes: The nodes.
@@ -68,7 +68,7 @@ class Totals:
         return Totals(total, self.counts + counted, *sizes, self.replaced)
 
     def plus(self, further: Totals) -> Totals:
-        """The sum of two."""
+        """Return the sum of two."""
         sizes = self.samples + further.samples, self.minibatches + further.minibatches
         return Totals(self.values + further.values, self.counts + further.counts, *sizes, self.replaced)
 
@@ -78,7 +78,7 @@ class Totals:
         return Totals(self.values - earlier.values, self.counts - earlier.counts, *sizes, self.replaced)
 
     def joint(self, nodes: Sequence[Node], add_up: Callable[[list[float]], Sequence[float]]) -> Totals:
-        """The totals of all processes, each of which has those of its own part.
+        """Return the totals of all processes, each of which has those of its own part.
 
         Args:
             nodes: The nodes.
@@ -90,7 +90,7 @@ class Totals:
         return Totals(np.array(sums[: len(nodes)]), counts, self.samples, self.minibatches, self.replaced)
 
     def rows(self, nodes: Sequence[Node]) -> list[Total]:
-        """For each node its name, its sum and its number of samples, as the log shows them."""
+        """Return for each node its name, its sum and its number of samples, as the log shows them."""
         parts = zip(nodes, self.values, self.replaced, self.counts, strict=True)
         return [Total(node.name, float(value), 1 if last else int(count)) for node, value, last, count in parts]
 
@@ -134,6 +134,6 @@ class Totals:
 
 
 def _counting(nodes: Sequence[Node]) -> list[int]:
-    """The numbers of the nodes whose samples are counted while they are computed."""
+    """Return the numbers of the nodes whose samples are counted while they are computed."""
     counted = kept_lengths(nodes)
     return [number for number, node in enumerate(nodes) if node in counted]

@@ -20,7 +20,7 @@ def callbacks(p: SGDParameters, network: ValidatedNetwork, nodes: Sequence[Node]
 def traces(
     p: TraceParameters, network: ValidatedNetwork, roots: Sequence[Node], training: bool = False
 ) -> list[Callback]:
-    """The trace of the nodes that a section names, if it names any, and of Trace nodes.
+    """Return the trace of the nodes that a section names, if it names any, and of Trace nodes.
 
     A name in several lists is of the last.
     """

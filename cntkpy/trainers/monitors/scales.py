@@ -47,7 +47,7 @@ def _is_normalised(node: Node, users: Mapping[str, Sequence[Node]], seen: set[st
 def warned_of_scales(
     network: ValidatedNetwork, nodes: Sequence[Node], data: Iterable[Minibatch]
 ) -> Iterator[Minibatch]:
-    """The minibatches; with the first one, a warning for every dense input that is neither small nor scaled.
+    """Yield the minibatches; with the first one, a warning for every dense input that is neither small nor scaled.
 
     Args:
         network: the network that is trained.

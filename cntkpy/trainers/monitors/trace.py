@@ -49,7 +49,7 @@ class Trace:
         # the roots come first, so that random masks are those of the training
         compiled = compile_network(network, [node.name for node in [*roots, *self.nodes]], training)
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> dict[str, Any]:
+        def values(weights: object, state: object, batch: object, key: object, settings: object) -> dict[str, Any]:
             results, _ = compiled(weights, state, batch, key, settings)
             shown = {node.name for node in self.nodes}
             return {name: value for name, value in results.items() if name in shown or name.endswith(LENGTHS)}

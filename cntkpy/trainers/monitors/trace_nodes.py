@@ -53,7 +53,7 @@ class TraceNodes:
             results, _ = compiled(weights, {**state, **nudges}, batch, key, settings)
             return node_total(criterion, results, batch), results
 
-        def values(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
+        def values(weights: object, state: object, batch: object, key: object, settings: object) -> Any:
             shapes = jax.eval_shape(total, {}, weights, state, batch, key, settings)[1]
             nudges = {
                 node.name + NUDGE: jnp.zeros(shapes[node.name].shape, shapes[node.name].dtype)
@@ -109,7 +109,7 @@ def is_due(node: Node, minibatch: int) -> bool:
 
 
 def _cut(values: NDArray[Any], axis: int, limit: int) -> tuple[NDArray[Any], str]:
-    """The first `limit` items, and what is said of the rest; a single one more is shown instead."""
+    """Return the first `limit` items, and what is said of the rest; a single one more is shown instead."""
     missing = values.shape[axis] - limit
     if missing <= 1:
         return values, ""

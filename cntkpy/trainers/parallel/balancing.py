@@ -59,7 +59,7 @@ def balance(
     rank: int,
     send: Callable[[bytes], list[bytes]],
 ) -> list[Minibatch]:
-    """The minibatches of a worker after all moves.
+    """Return the minibatches of a worker after all moves.
 
     Args:
         parts: Its parts of consecutive minibatches, of single frames where there are moves.
@@ -97,7 +97,7 @@ def balance(
 
 
 def _with(part: Minibatch, streams: dict[str, tuple[Any, ...]], count: int) -> Minibatch:
-    """A part with other frames, so many of them; where they are now they stay."""
+    """Return a part with other frames, so many of them; where they are now they stay."""
 
     def keys() -> list[int | str]:
         return [*part.keys[:count], *["of another worker"] * (count - len(part.keys))]
@@ -124,7 +124,7 @@ class _Sparse(NamedTuple):
         return self.data.dtype
 
 
-def _parts(values: Any, count: int) -> tuple[Any, ...]:
+def _parts(values: object, count: int) -> tuple[Any, ...]:
     """So many frames of a stream, wherever they are."""
     return values.parts if isinstance(values, Pieces) else (_rows(values, 0, count),)
 

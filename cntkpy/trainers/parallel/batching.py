@@ -17,7 +17,7 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.parallel.balancing import balance, moves
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher
+from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, LookAhead
 from cntkpy.trainers.step.shape import Shape
 from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
@@ -161,7 +161,7 @@ class SharedBatcher(Batcher):
     def _make(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         together = self._together(source, is_due)
         # A worker that fails does so at once: the others wait for it.
-        ahead = self._read_ahead(
+        ahead = LookAhead(self).read(
             together, lambda both: self._share(both[1]), lambda both: both[1].truncated, fails_late=False
         )
         groups = self._groups(

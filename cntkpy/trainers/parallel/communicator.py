@@ -91,7 +91,7 @@ class Communicator:
         return f"worker {rank} of {self.size} ({self._names.get(rank, 'not heard of yet')})"
 
     def exchange(self, value: Any, no_timeout: bool = False) -> list[Any]:
-        """The JSON-able values of all processes, in order of their ranks; `no_timeout`: however long they take.
+        """Return the JSON-able values of all processes, in order of their ranks; `no_timeout`: however long they take.
 
         Raises:
             WorkerLost: when another worker does not come.
@@ -136,11 +136,11 @@ class Communicator:
             self.explain(error)
 
     def from_main(self, value: Any) -> Any:
-        """The value of worker 0."""
+        """Return the value of worker 0."""
         return self.exchange(value if self.main else None)[0]
 
     def total(self, values: list[float]) -> list[float]:
-        """The sums of the numbers of all processes."""
+        """Return the sums of the numbers of all processes."""
         return [sum(column) for column in zip(*self.exchange(values), strict=True)]
 
     def barrier(self, no_timeout: bool = False) -> None:
@@ -148,7 +148,7 @@ class Communicator:
         self.exchange(None, no_timeout)
 
     def failed(self, message: str) -> None:
-        """Tell the others that this worker ends; worker 0, whom all need for that, stays until they have heard it."""
+        """Report to the others that this worker ends; worker 0, whom all need for that, stays until they know."""
         if self._client is None:
             return
         self._state = self._state | {"failed": self._lost or message, "behind": self._lost is not None}
@@ -197,7 +197,7 @@ class Communicator:
         self._client.key_value_set(f"cntkpy/signs/{self.rank}", sign, allow_overwrite=True)
 
     def _signs(self) -> dict[int, dict[str, Any]]:
-        """The last sign of each worker."""
+        """Return the last sign of each worker."""
         signs = self._client.key_value_dir_get("cntkpy/signs/")
         return {int(key.rpartition("/")[2]): json.loads(text) for key, text in signs}
 

@@ -155,7 +155,7 @@ def call(name: str, arrays: Sequence[Array]) -> list[Array]:
 
 
 def _answer(extension: int) -> None:
-    """Tell the version of the interface that is used here."""
+    """Set the version of the interface that is used here."""
     asked = _Extension.from_address(extension)
     if asked.type == METADATA:
         metadata: Any = _Metadata.from_address(asked.metadata)

@@ -85,7 +85,7 @@ def silence_allowed(environment: Mapping[str, str]) -> float:
 
 
 def no_socket_folder() -> UserError:
-    """The error where workers of one machine have no folder to meet in. They do not meet at a port instead."""
+    """Return the error where workers of one machine have no folder to meet in. They do not meet at a port instead."""
     return UserError(
         "NoCoordinator",
         "the workers have no folder to meet in that only you can write to, neither a temporary one nor in ~/.cache",
@@ -94,7 +94,7 @@ def no_socket_folder() -> UserError:
 
 
 def _address_on_this_machine(environment: Mapping[str, str]) -> str:
-    """An address that processes of one launcher have in common, and those of others hardly ever."""
+    """Return an address that processes of one launcher have in common, and those of others hardly ever."""
     job = environment.get("OMPI_MCA_ess_base_jobid") or environment.get("SLURM_JOB_ID") or str(os.getppid())
     step = int(environment.get("SLURM_STEP_ID", "0")) if environment.get("SLURM_STEP_ID", "0").isdigit() else 0
     number = int(job) if job.isdigit() else os.getppid()

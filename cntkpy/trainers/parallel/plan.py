@@ -39,7 +39,7 @@ class Plan:
         return self.method not in ("none", ASYNCHRONOUS) and epoch >= self.start
 
     def strategy(self, group: ProcessGroup) -> Strategy:
-        """The strategy of the parallel epochs."""
+        """Return the strategy of the parallel epochs."""
         if self.method == "ModelAveragingSGD":
             return local_sgd(group, self.p.averaging.block_size(group.workers, AVERAGING_BLOCK), None, self.statistics)
         if self.method == "BlockMomentumSGD":
@@ -56,7 +56,7 @@ class Plan:
 
 
 def parallel_plan(sgd: SGDParameters, precision: str) -> Plan | None:
-    """The plan of a training; `None` without a `ParallelTrain` section."""
+    """Return the plan of a training; `None` without a `ParallelTrain` section."""
     p = sgd.parallel_train
     if p is None:
         return None

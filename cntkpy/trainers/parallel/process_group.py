@@ -56,12 +56,12 @@ class ProcessGroup:
 
     @cached_property
     def mesh(self) -> Any:
-        """The devices that a program runs on in a row: all, or the own ones where workers share memory."""
+        """Return the devices that a program runs on in a row: all, or the own ones where workers share memory."""
         return jax.sharding.Mesh(np.array(self.devices if self.sums is None else self.local), (AXIS,))
 
     @cached_property
     def first(self) -> int:
-        """The number of the first device of `mesh` among all."""
+        """Return the number of the first device of `mesh` among all."""
         return 0 if self.sums is None else self.communicator.rank * len(self.local)
 
     def on_all(self, array: Any, axis: int | None = None) -> Array:
@@ -82,7 +82,7 @@ class ProcessGroup:
         shape = (*array.shape[:axis], width * self.mesh.size, *array.shape[axis + 1 :])
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
-    def on_each(self, function: Callable[..., Any], arguments: Any, results: Any) -> Callable[..., Any]:
+    def on_each(self, function: Callable[..., Any], arguments: object, results: object) -> Callable[..., Any]:
         """A function that every worker computes with its own parts; given, results: how arguments and results lie."""
         return jax.shard_map(function, mesh=self.mesh, in_specs=arguments, out_specs=results, check_vma=False)
 
@@ -105,7 +105,7 @@ class ProcessGroup:
         ]
 
     def gather(self, array: Array, axis: int = 0) -> np.ndarray:
-        """The whole of an array of which every process has a part, on the host of every process.
+        """Return the whole of an array of which every process has a part, on the host of every process.
 
         Args:
             array: what `on_all` gave.
@@ -160,7 +160,7 @@ def _as_it_is(array: Array) -> Array:
 
 
 def process_group_of(communicator: Communicator, local: Sequence[Any]) -> ProcessGroup:
-    """The group of all processes, each of which uses its `local` devices.
+    """Return the group of all processes, each of which uses its `local` devices.
 
     Raises:
         UserError: if the processes have different numbers or kinds of devices, or share one.

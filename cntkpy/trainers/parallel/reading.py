@@ -57,7 +57,7 @@ class SharedReader(WrappedReader):
 
 
 def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
-    """The slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`.
+    """Return the slots of one of `size` workers: those from `S*rank//size` to `S*(rank+1)//size`.
 
     Where streams have sequences of different lengths, it is sequences instead of slots, each in a slot of its own.
     """

@@ -160,7 +160,7 @@ def _warn_of_loopback(service: str) -> None:
 
 
 def _detected(rendezvous: Rendezvous, visible: list[int] | None) -> str:
-    """The address of worker 0 that JAX finds in what the launcher has set for the processes."""
+    """Return the address of worker 0 that JAX finds in what the launcher has set for the processes."""
     timeout = round(RENDEZVOUS_SECONDS) + 60
     address = jax_internals.address_of_worker_0(rendezvous.rank, rendezvous.size, visible, timeout)
     if address is None:

@@ -221,7 +221,7 @@ def _bytes(size: int) -> int:
 
 
 def connect(communicator: Communicator) -> SharedSums | None:
-    """The memory of all processes of a run; None, in all of them, where they cannot share it.
+    """Return the memory of all processes of a run; None, in all of them, where they cannot share it.
 
     They cannot where the system has no such memory, or they are not on one machine; nobody else can bring that about.
 
@@ -254,7 +254,7 @@ def connect(communicator: Communicator) -> SharedSums | None:
 
 
 def _shared(offer: _Offer | None, name: str, secret: bytes, rank: int, size: int) -> tuple[SharedSums | None, str]:
-    """The memory of this process, or why it has none."""
+    """Return the memory of this process, or why it has none."""
     try:
         return (_take(name, secret, rank, size) if offer is None else _hand_out(offer, secret, size)), ""
     except OSError as error:
@@ -336,7 +336,7 @@ class _NotAWorker(Exception):
 
 
 def _who(to: socket.socket, secret: bytes, missing: set[int]) -> int:
-    """The rank of the worker that has connected, which proves that it knows the secret.
+    """Return the rank of the worker that has connected, which proves that it knows the secret.
 
     Raises:
         _NotAWorker: it is none of those that are missing.

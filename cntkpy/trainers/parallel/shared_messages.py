@@ -42,7 +42,7 @@ class SharedMessages:
         self._number = 0
 
     def exchange(self, message: bytes, still: Callable[[int], None]) -> list[bytes] | None:
-        """The messages of all processes, in order of ranks; None, in all of them, where one is too large.
+        """Return the messages of all processes, in order of ranks; None, in all of them, where one is too large.
 
         Args:
             message: Of this process.

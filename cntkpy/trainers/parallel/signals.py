@@ -25,7 +25,7 @@ class Signals:
         self._peers = {rank: end for rank, end in enumerate(sockets) if end is not None}
 
     def exchange(self, word: bytes, still: Callable[[int], None] | None = None, every: float = 1.0) -> dict[int, bytes]:
-        """Tell all a word of a length that all know, and get theirs, by rank.
+        """Send all a word of a length that all know, and return theirs, by rank.
 
         Args:
             word: For the others.
@@ -61,7 +61,7 @@ class Signals:
         return word
 
     def _leave(self) -> None:
-        """Tell all others not to wait for this process: one of them may not know yet that another has ended."""
+        """Let no other process wait for this one: one of them may not know yet that another has ended."""
         for peer in self._peers.values():
             with contextlib.suppress(OSError):
                 peer.shutdown(socket.SHUT_RDWR)

@@ -62,11 +62,11 @@ class ParallelTraining:
 
     @property
     def evaluating(self) -> ProcessGroup | None:
-        """The process group that shares the data of evaluations, if there are several processes."""
+        """Return the process group that shares the data of evaluations, if there are several processes."""
         return self.group if self.communicator.size > 1 else None
 
     def part_of(self, reader: MinibatchReader, always: bool = False) -> WrappedReader:
-        """A reader of this process's part of the minibatches; `always`: not only in epochs trained together."""
+        """Return a reader of this process's part of the minibatches; `always`: not only in epochs trained together."""
         if self.communicator.size == 1:
             return reader if isinstance(reader, WrappedReader) else WrappedReader(reader)
         reads_share = self.plan.reads_share if self.plan is not None else None
@@ -133,7 +133,7 @@ class ParallelTraining:
         return {"workers": [self.communicator.size, self.group.workers], "method": self._plan.method}
 
     def until_stopped(self, data: Iterator[Minibatch], stop: Callable[[], bool]) -> Iterator[Minibatch]:
-        """The minibatches of data that every process reads by itself, until one of them is asked to stop.
+        """Yield the minibatches of data that every process reads by itself, until one of them is asked to stop.
 
         Args:
             data: The same minibatches in every process.
@@ -148,16 +148,16 @@ class ParallelTraining:
             yield minibatch
 
     def end(self) -> None:
-        """Let the memory of this training be freed, that of its devices too, where the process goes on."""
+        """Let the memory of this training be freed, that of its devices too, where the process continues."""
         if self._shared is not None:
             gc.unfreeze()  # see `_settle`
 
     def any_of(self, *wishes: bool) -> list[bool]:
-        """For every wish, whether any of the processes has it."""
+        """Return for every wish, whether any of the processes has it."""
         return [any(wish) for wish in zip(*self.communicator.exchange([bool(wish) for wish in wishes]), strict=True)]
 
     def gather(self, state: dict[str, Any]) -> dict[str, Any]:
-        """The states of the readers of all processes as one."""
+        """Return the states of the readers of all processes as one."""
         return state if self.communicator.size == 1 else {"workers": self.communicator.exchange(state)}
 
     def own(self, state: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ UNLIMITED = 2**64 - 1
 
 
 def _parallel(value: ConfigValue) -> ParallelParameters | None:
-    """The section; `parallelTrain = true` of the top level, which has the same name, is none."""
+    """Return the section; `parallelTrain = true` of the top level, which has the same name, is none."""
     return ParallelParameters(value.as_section()) if value.lstrip().startswith(("[", "(", "{")) else None
 
 

@@ -19,7 +19,7 @@ def rule_name(p: SGDParameters) -> str:
 
 
 def update_rule(p: SGDParameters) -> updates.Rule:
-    """The rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
+    """Return the rule that `gradUpdateType`, `useAdagrad` and `useNAG` choose."""
     kind = rule_name(p)
     if kind == "adagrad":
         return updates.adagrad(p.normalise)

@@ -8,13 +8,12 @@ in CNTK: what a rule keeps of a large minibatch counts by its samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cntkpy.networks.arrays.lazy import jnp
-from cntkpy.trainers.rules.updates import Rule, State, StepScalars
+from cntkpy.trainers.rules.updates import Rule, State, StepScalars, gain, of_each_row, zeros
 
 Array = Any
 
@@ -29,10 +28,6 @@ def _rate(scalars: StepScalars) -> Array:
     return scalars.rate * scalars.divisor
 
 
-def _zeros(*names: str) -> Callable[[Array], State]:
-    return lambda weight: {name: np.zeros(weight.shape, weight.dtype) for name in names}
-
-
 def _nothing(weight: Array) -> State:
     return {}
 
@@ -43,12 +38,7 @@ def sgd() -> Rule:
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         return weight - scalars.rate * gradient, state
 
-    def apply_rows(
-        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
-    ) -> tuple[Array, State]:
-        return apply(weight, gradient, state, scalars)
-
-    return Rule(_nothing, apply, apply_rows, alone=True)
+    return Rule(_nothing, apply, of_each_row(apply), alone=True)
 
 
 def kept_gradient() -> Rule:
@@ -57,32 +47,7 @@ def kept_gradient() -> Rule:
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         return weight, {"gradient": gradient}
 
-    return Rule(_zeros("gradient"), apply, None)
-
-
-def momentum(unit_gain: bool) -> Rule:
-    """`v <- m v + lr g; W <- W - v`; with unit gain `v <- m v + (1-m) lr g`."""
-
-    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        velocity = scalars.momentum * state["v"] + _gain(unit_gain, scalars) * scalars.rate * gradient
-        return weight - velocity, {"v": velocity}
-
-    return Rule(_zeros("v"), apply, None)
-
-
-def nesterov(unit_gain: bool) -> Rule:
-    """`v <- m v + lr g; W <- W - m v - lr g`; with unit gain `(1-m) lr g` in the place of `lr g`."""
-
-    def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        step = _gain(unit_gain, scalars) * scalars.rate * gradient
-        velocity = scalars.momentum * state["v"] + step
-        return weight - scalars.momentum * velocity - step, {"v": velocity}
-
-    return Rule(_zeros("v"), apply, None)
-
-
-def _gain(unit_gain: bool, scalars: StepScalars) -> Array:
-    return 1 - scalars.momentum if unit_gain else 1.0
+    return Rule(zeros("gradient"), apply, None)
 
 
 def adagrad(epsilon: float) -> Rule:
@@ -93,12 +58,7 @@ def adagrad(epsilon: float) -> Rule:
         total = state["a"] + g * g
         return weight - _rate(scalars) * g / (jnp.sqrt(total) + epsilon), {"a": total}
 
-    def apply_rows(
-        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
-    ) -> tuple[Array, State]:
-        return apply(weight, gradient, state, scalars)
-
-    return Rule(_zeros("a"), apply, apply_rows, alone=True)
+    return Rule(zeros("a"), apply, of_each_row(apply), alone=True)
 
 
 def rmsprop(rho: float, epsilon: float) -> Rule:
@@ -109,7 +69,7 @@ def rmsprop(rho: float, epsilon: float) -> Rule:
         square = rho * state["a"] + (1 - rho) * g * g
         return weight - _rate(scalars) * g / (jnp.sqrt(square) + epsilon), {"a": square}
 
-    return Rule(_zeros("a"), apply, None)
+    return Rule(zeros("a"), apply, None)
 
 
 def _adam_start(weight: Array) -> State:
@@ -150,7 +110,7 @@ def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool 
 def _first(g: Array, state: State, scalars: StepScalars, unit_gain: bool) -> tuple[Array, Array]:
     """`a`, and `1-m^t`."""
     kept = scalars.momentum
-    return kept * state["m"] + _gain(unit_gain, scalars) * g, kept * state["mean"] + (1 - kept)
+    return kept * state["m"] + gain(unit_gain, scalars) * g, kept * state["mean"] + (1 - kept)
 
 
 def adamax(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool = True) -> Rule:
@@ -179,4 +139,4 @@ def adadelta(rho: float, epsilon: float) -> Rule:
         changes = rho * state["x"] + (1 - rho) * change * change
         return weight - _rate(scalars) * change, {"a": square, "x": changes}
 
-    return Rule(_zeros("a", "x"), apply, None)
+    return Rule(zeros("a", "x"), apply, None)

@@ -77,7 +77,7 @@ class Update:
         )
 
     def rule_of(self, name: str) -> Rule:
-        """The rule of a parameter."""
+        """Return the rule of a parameter."""
         group = self.groups.get(name)
         return self.rule if group is None else group.rule
 

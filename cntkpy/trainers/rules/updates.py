@@ -38,6 +38,10 @@ class StepScalars(NamedTuple):
     divisor: Array | float = 1.0
 
 
+Apply = Callable[[Array, Array, State, StepScalars], tuple[Array, State]]
+ApplyRows = Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]]
+
+
 class Rule(NamedTuple):
     """One update rule.
 
@@ -52,8 +56,8 @@ class Rule(NamedTuple):
     """
 
     start: Callable[[Array], State]
-    apply: Callable[[Array, Array, State, StepScalars], tuple[Array, State]]
-    apply_rows: Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]] | None
+    apply: Apply
+    apply_rows: ApplyRows | None
     alone: bool = False
 
 
@@ -105,37 +109,46 @@ def update_rows(
     return jax.lax.scan(update, (weight, state), blocks)[0]
 
 
-def momentum() -> Rule:
-    """Unit-gain momentum with the rate inside the velocity: `v <- m v + (1-m) lr g; W <- W - v`."""
+def momentum(unit_gain: bool = True, by_rows: bool = True) -> Rule:
+    """Momentum with the rate inside the velocity: `v <- m v + lr g; W <- W - v`.
+
+    Args:
+        unit_gain: `(1-m) lr g` in the place of `lr g`.
+        by_rows: only rows that a sparse input touches are updated; their state is the smoothed gradient without rate.
+    """
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        velocity = scalars.momentum * state["v"] + (1 - scalars.momentum) * scalars.rate * gradient
+        velocity = scalars.momentum * state["v"] + gain(unit_gain, scalars) * scalars.rate * gradient
         return weight - velocity, {"v": velocity}
 
     def apply_rows(
         weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
     ) -> tuple[Array, State]:
-        """Here the state holds the smoothed gradient without the rate."""
         smoothed = scalars.momentum * state["v"] + (1 - scalars.momentum) * gradient
         return weight - scalars.rate * smoothed, {"v": smoothed}
 
-    return Rule(_zeros("v"), apply, apply_rows, alone=True)
+    return Rule(zeros("v"), apply, apply_rows if by_rows else None, alone=by_rows)
 
 
-def nesterov() -> Rule:
-    """Nesterov's form: `v <- m v + (1-m) lr g; W <- W - m v - (1-m) lr g`."""
+def nesterov(unit_gain: bool = True, by_rows: bool = True) -> Rule:
+    """Nesterov's form: `v <- m v + lr g; W <- W - m v - lr g`; for the arguments see `momentum`."""
 
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
-        step = (1 - scalars.momentum) * scalars.rate * gradient
+        step = gain(unit_gain, scalars) * scalars.rate * gradient
         velocity = scalars.momentum * state["v"] + step
         return weight - scalars.momentum * velocity - step, {"v": velocity}
 
-    def apply_rows(
-        weight: Array, gradient: Array, state: State, scalars: StepScalars, real: Array
-    ) -> tuple[Array, State]:
-        return apply(weight, gradient, state, scalars)
+    return Rule(zeros("v"), apply, of_each_row(apply) if by_rows else None, alone=by_rows)
 
-    return Rule(_zeros("v"), apply, apply_rows, alone=True)
+
+def gain(unit_gain: bool, scalars: StepScalars) -> Array | float:
+    """Return the factor of a gradient in a mean of gradients, or 1 without unit gain."""
+    return 1 - scalars.momentum if unit_gain else 1.0
+
+
+def of_each_row(apply: Apply) -> ApplyRows:
+    """Return a rule for rows that is that of whole arrays."""
+    return lambda weight, gradient, state, scalars, real: apply(weight, gradient, state, scalars)
 
 
 def adagrad(normalise: bool) -> Rule:
@@ -146,10 +159,10 @@ def adagrad(normalise: bool) -> Rule:
         scale = 1 / jnp.sqrt(total + 1e-16)
         return weight - scalars.rate / _mean(scale, normalise) * gradient * scale, {"a": total}
 
-    return Rule(_zeros("a"), apply, _adagrad_rows(normalise), alone=not normalise)
+    return Rule(zeros("a"), apply, _adagrad_rows(normalise), alone=not normalise)
 
 
-def _adagrad_rows(normalise: bool) -> Callable[[Array, Array, State, StepScalars, Array], tuple[Array, State]]:
+def _adagrad_rows(normalise: bool) -> ApplyRows:
     """AdaGrad on touched rows: the mean step factor is taken over their elements only."""
 
     def apply_rows(
@@ -211,8 +224,7 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True, unit_
         root = jnp.sqrt(jnp.where(seen, mean_square, 1))
         wanted = (target * jnp.sqrt(count)).astype(weight.dtype)
         scaled = jnp.where(seen, jnp.minimum(10, wanted / root), 1) * gradient
-        gain = 1 - scalars.momentum if unit_gain else 1
-        smoothed = scalars.momentum * state["p"] + gain * scaled
+        smoothed = scalars.momentum * state["p"] + gain(unit_gain, scalars) * scaled
         step = jnp.where(scalars.momentum > 0, smoothed, scaled)
         kept = jnp.where(scalars.momentum > 0, smoothed, state["p"])
         return weight - scalars.rate * step, {"a": mean_square, "p": kept, "c": count}
@@ -233,8 +245,9 @@ def shrink(weight: Array, threshold: Array) -> Array:
     return jnp.sign(weight) * jnp.maximum(jnp.abs(weight) - threshold, 0)
 
 
-def _zeros(name: str) -> Callable[[Array], State]:
-    return lambda weight: {name: np.zeros(weight.shape, weight.dtype)}
+def zeros(*names: str) -> Callable[[Array], State]:
+    """Return a state of zeros like the weight."""
+    return lambda weight: {name: np.zeros(weight.shape, weight.dtype) for name in names}
 
 
 def _mean(scale: Array, normalise: bool) -> Array | float:

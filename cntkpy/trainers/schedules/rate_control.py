@@ -30,7 +30,7 @@ class Options:
 
     @classmethod
     def read(cls, p: AutoAdjustParameters, listed: int) -> "Options":
-        """The options of a section."""
+        """Return the options of a section."""
         return cls(
             listed,
             max(1, p.interval),
@@ -63,7 +63,7 @@ class RateControl:
         self._skipped = self.start % self.options.interval
 
     def state(self) -> dict[str, Any]:
-        """The memory as JSON-able values, but for the reference."""
+        """Return the memory as JSON-able values, but for the reference."""
         return {"average": repr(self.average), "reducing": self.reducing, "skipped": self._skipped}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -89,7 +89,7 @@ class RateControl:
         return not math.isfinite(self.average) or (math.isfinite(self.reference) and self.average > self.reference)
 
     def decide(self, rate: float) -> tuple[float, bool]:
-        """The rate of the next epoch, and whether training ends here.
+        """Return the rate of the next epoch, and whether training ends here.
 
         To be called after a roll-back has restored `rate` and `reference`, when the decision is due.
         """

@@ -44,7 +44,7 @@ class Schedule:
 
     @property
     def values(self) -> list[float]:
-        """The values, in their order."""
+        """Return the values, in their order."""
         return self._values.distinct()
 
     @property

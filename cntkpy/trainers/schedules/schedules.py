@@ -93,7 +93,7 @@ class Schedules:
 
     @property
     def listed_rates(self) -> int:
-        """For how many epochs a rate is listed."""
+        """Return for how many epochs a rate is listed."""
         p = self.parameters
         listed = p.rates_per_mb if p.rates_per_sample is None else p.rates_per_sample
         return 0 if listed is None else len(listed)
@@ -136,7 +136,7 @@ class Schedules:
 
     @cached_property
     def _rate(self) -> Schedule:
-        """The listed rates, per sample or per minibatch."""
+        """Return the listed rates, per sample or per minibatch."""
         p = self.parameters
         per_mb, per_sample = p.rates_per_mb, p.rates_per_sample
         if per_sample is not None:
@@ -145,7 +145,7 @@ class Schedules:
 
     @cached_property
     def _momentum(self) -> Schedule:
-        """The listed momenta, per sample or per minibatch."""
+        """Return the listed momenta, per sample or per minibatch."""
         p = self.parameters
         per_sample, constants = p.momentum_per_sample, p.momentum_time_constant
         if per_sample is not None:

@@ -58,7 +58,7 @@ class StacksAhead(Iterator[Stack]):
         self._seconds = self.waited = 0.0
 
     def __next__(self) -> Stack:
-        """The next stack; `take_placed` gives it as the step takes it."""
+        """Return the next stack; `take_placed` gives it as the step takes it."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -66,7 +66,7 @@ class StacksAhead(Iterator[Stack]):
         return self._read() if stack is None else stack
 
     def take_placed(self, stack: Stack) -> PlacedStack:
-        """The stack that was given out last, placed early or now; nothing of it is kept here."""
+        """Return the stack that was given out last, placed early or now; nothing of it is kept here."""
         placed, self._next_placed = self._next_placed, None
         return self._place(stack) if placed is None else placed
 

@@ -93,7 +93,7 @@ class Axes:
 
 
 def network_axes(network: ValidatedNetwork, roots: Sequence[Node]) -> Axes | None:
-    """The time axes of what some nodes depend on; None: there is only one, and sequences may share a slot."""
+    """Return the time axes of what some nodes depend on; None: there is only one, and sequences may share a slot."""
     below = network.below(roots)
     if not separate_slots(below):
         return None
@@ -185,11 +185,11 @@ class Placed:
         return _cells(self.lengths[axis])
 
     def steps(self, axis: str) -> int:
-        """The samples of the longest sequence, at least 1."""
+        """Return the samples of the longest sequence, at least 1."""
         return max(1, int(self.lengths[axis].max(initial=0)))
 
     def layout(self, node: Node, results: Any = None) -> Layout:
-        """The layout of a node's values.
+        """Return the layout of a node's values.
 
         Args:
             node: the node.
@@ -388,7 +388,7 @@ def put_dense(target: NDArray[Any], values: NDArray[Any], placed: Placed, node: 
 
 
 def rows_at(rows: Any, to: NDArray[np.int64], count: int) -> Any:
-    """A CSR matrix of this many rows: those given at the places `to`, each once, the others empty."""
+    """Return a CSR matrix of this many rows: those given at the places `to`, each once, the others empty."""
     import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]  # slow to import, and needed for sparse data only
 
     matrix: Any = scipy.sparse

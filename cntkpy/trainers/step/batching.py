@@ -114,7 +114,7 @@ class Batcher:
             is_due: called with the number of a minibatch (from 1), says whether a stack has to end with it.
         """
         prepared = map(self._prepare, source)
-        ahead = self._read_ahead(
+        ahead = LookAhead(self).read(
             prepared, self._own_shape, lambda prepared: prepared.minibatch.truncated, within=self._within
         )
         for pending, shape, capacity in self._groups(ahead, self._shape, is_due, FILL_SECONDS):
@@ -165,83 +165,7 @@ class Batcher:
         if pending:
             yield pending, shape, capacity
 
-    def _read_ahead(
-        self,
-        source: Iterator[T],
-        own_shape: Callable[[T], Shape],
-        truncated: Callable[[T], bool],
-        *,
-        within: Callable[[T], Callable[[Shape], Shape]] | None = None,
-        fails_late: bool = True,
-    ) -> Iterator[T]:
-        """Yield the minibatches; before the first whose shapes may differ, buckets are chosen for their shapes.
-
-        Another run looks at as many, unless the source is slow. What the source raises is raised after the minibatches
-        before it if it `fails_late`, as if nothing were read ahead.
-
-        Args:
-            source: the minibatches.
-            own_shape: the shape of one before padding.
-            truncated: whether its sequences are truncated.
-            within: gives its shape in a bucket, see `Padding.shape_in`; None: sequences share no slots.
-            fails_late: see above.
-        """
-        for first in source:
-            if self._has_buckets(own_shape(first)):
-                yield first
-                continue
-            held, shapes = deque([first]), [own_shape(first)]
-            failure: Exception | None = None
-            ended = False
-            try:
-                ended = self._hold(source, own_shape, held, shapes)
-            except Exception as error:
-                if not fails_late or isinstance(error, Stopped):
-                    raise
-                failure = error
-            self.buckets.choose(
-                shapes,
-                self.minibatch_size,
-                slots_stay=truncated(first),
-                most=self.chosen,
-                least_saving=COMPILE_WORK / max(1.0, self.weights) if ended else 0.0,
-            )
-            if within is not None and self.padding.packed:
-                self.buckets.tighten(self.minibatch_size, shapes, list(map(within, held)))
-            while held:
-                yield held.popleft()
-            if failure is not None:
-                raise failure
-
-    def _hold(self, source: Iterator[T], own_shape: Callable[[T], Shape], held: deque[T], shapes: list[Shape]) -> bool:
-        """Read minibatches to choose buckets for; return whether the source has ended.
-
-        Args:
-            source: the minibatches.
-            own_shape: the shape of one before padding.
-            held: the first of them; the others are added.
-            shapes: those of `held` to choose buckets for; fewer where the source is slow.
-        """
-        began, size = time.monotonic(), 0
-        largest = smallest = shapes[0]
-        enough = LOOKAHEAD
-        while len(held) < enough and size < STACK_BYTES:
-            if self.hurries and time.monotonic() - began > LOOKAHEAD_SECONDS:
-                del shapes[1 << (len(shapes).bit_length() - 1) :]
-                return False
-            following = next(source, None)
-            if following is None:
-                return True
-            held.append(following)
-            shapes.append(own_shape(following))
-            size += self.padding.inputs.bytes(shapes[-1])
-            extremes = largest.around(shapes[-1]), smallest.inside(shapes[-1])
-            if extremes != (largest, smallest):
-                largest, smallest = extremes
-                enough = min(max(enough, 2 * len(held)), MAX_LOOKAHEAD)
-        return False
-
-    def _has_buckets(self, shape: Shape) -> bool:
+    def has_buckets(self, shape: Shape) -> bool:
         """Return whether buckets are chosen already, or not needed: minibatches of single frames are all alike."""
         frames = shape.steps == 1 and not shape.secondary and not shape.sparse
         return frames or self.exact or not self.chosen or self.minibatch_size in self.buckets.chosen
@@ -279,3 +203,90 @@ class Batcher:
 
     def _capacity(self, shape: Shape) -> int:
         return max(1, min(self.capacity, STACK_BYTES // self.padding.inputs.bytes(shape)))
+
+
+class LookAhead:
+    """Reads minibatches ahead to choose buckets for their shapes.
+
+    Args:
+        batcher: pads and stacks them.
+    """
+
+    def __init__(self, batcher: Batcher) -> None:
+        self._batcher = batcher
+
+    def read(
+        self,
+        source: Iterator[T],
+        own_shape: Callable[[T], Shape],
+        truncated: Callable[[T], bool],
+        *,
+        within: Callable[[T], Callable[[Shape], Shape]] | None = None,
+        fails_late: bool = True,
+    ) -> Iterator[T]:
+        """Yield the minibatches; before the first whose shapes may differ, buckets are chosen for their shapes.
+
+        Another run looks at as many, unless the source is slow. What the source raises is raised after the minibatches
+        before it if it `fails_late`, as if nothing were read ahead.
+
+        Args:
+            source: the minibatches.
+            own_shape: the shape of one before padding.
+            truncated: whether its sequences are truncated.
+            within: gives its shape in a bucket, see `Padding.shape_in`; None: sequences share no slots.
+            fails_late: see above.
+        """
+        for first in source:
+            if self._batcher.has_buckets(own_shape(first)):
+                yield first
+                continue
+            held, shapes = deque([first]), [own_shape(first)]
+            failure: Exception | None = None
+            ended = False
+            try:
+                ended = self._hold(source, own_shape, held, shapes)
+            except Exception as error:
+                if not fails_late or isinstance(error, Stopped):
+                    raise
+                failure = error
+            self._batcher.buckets.choose(
+                shapes,
+                self._batcher.minibatch_size,
+                slots_stay=truncated(first),
+                most=self._batcher.chosen,
+                least_saving=COMPILE_WORK / max(1.0, self._batcher.weights) if ended else 0.0,
+            )
+            if within is not None and self._batcher.padding.packed:
+                self._batcher.buckets.tighten(self._batcher.minibatch_size, shapes, list(map(within, held)))
+            while held:
+                yield held.popleft()
+            if failure is not None:
+                raise failure
+
+    def _hold(self, source: Iterator[T], own_shape: Callable[[T], Shape], held: deque[T], shapes: list[Shape]) -> bool:
+        """Read minibatches to choose buckets for; return whether the source has ended.
+
+        Args:
+            source: the minibatches.
+            own_shape: the shape of one before padding.
+            held: the first of them; the others are added.
+            shapes: those of `held` to choose buckets for; fewer where the source is slow.
+        """
+        began, size = time.monotonic(), 0
+        largest = smallest = shapes[0]
+        enough = LOOKAHEAD
+        while len(held) < enough and size < STACK_BYTES:
+            if self._batcher.hurries and time.monotonic() - began > LOOKAHEAD_SECONDS:
+                del shapes[1 << (len(shapes).bit_length() - 1) :]
+                return False
+            following = next(source, None)
+            if following is None:
+                return True
+            held.append(following)
+            shapes.append(own_shape(following))
+            size += self._batcher.padding.inputs.bytes(shapes[-1])
+            extremes = largest.around(shapes[-1]), smallest.inside(shapes[-1])
+            if extremes != (largest, smallest):
+                largest, smallest = extremes
+                enough = min(max(enough, 2 * len(held)), MAX_LOOKAHEAD)
+        return False

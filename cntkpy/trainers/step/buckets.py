@@ -66,7 +66,7 @@ class Buckets:
         return {"known": [shape.to_json() for shape in self.known], "chosen": chosen}
 
     @classmethod
-    def from_json(cls, saved: Any) -> "Buckets":
+    def from_json(cls, saved: object) -> "Buckets":
         """The inverse of `to_json`; of a checkpoint of version 0.1, whose shapes are a list, nothing."""
         if not is_dict(saved):
             return cls()
@@ -151,7 +151,7 @@ class Buckets:
         exact: bool = False,
         within: Callable[[Shape], Shape] | None = None,
     ) -> Shape:
-        """The bucket to pad a minibatch to.
+        """Return the bucket to pad a minibatch to.
 
         Args:
             shape: its own.
@@ -183,7 +183,7 @@ class Buckets:
         return self._made(replace(made, slots=shape.slots) if slots_stay else made)
 
     def _made(self, bucket: Shape) -> Shape:
-        """A new bucket, which is known from now on."""
+        """Return a new bucket, which is known from now on."""
         self.know([bucket])
         return bucket
 
@@ -194,7 +194,7 @@ class Buckets:
         slots_stay: bool,
         within: Callable[[Shape], Shape] | None = None,
     ) -> Shape:
-        """The chosen bucket that takes least work; else one more, which holds all before it."""
+        """Return the chosen bucket that takes least work; else one more, which holds all before it."""
         buckets = self.chosen[minibatch_size]
         shape = replace(shape, slots=minibatch_size) if _is_full(shape, minibatch_size) and not slots_stay else shape
         usable = [bucket for bucket in buckets if bucket.slots == shape.slots or not slots_stay]
@@ -216,7 +216,7 @@ class Buckets:
 def choose_buckets(
     shapes: Sequence[Shape], most: int, least_saving: float = 0.0, slots_stay: bool = False
 ) -> list[Shape]:
-    """The buckets of least work: the minibatches are sorted by length and cut into groups, which share a bucket.
+    """Return the buckets of least work: the minibatches are sorted by length and cut into groups, which share a bucket.
 
     Args:
         shapes: those of the minibatches, at least one.

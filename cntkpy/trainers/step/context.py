@@ -53,12 +53,12 @@ Callback = Callable[[StepContext], None]
 """Looks at minibatches before they are trained on or evaluated."""
 
 
-def minibatch_of(batches: Any, k: Any) -> Any:
+def minibatch_of(batches: object, k: object) -> Any:
     """Return minibatch `k` of a stacked `Batch`, at least 0: the same without the axis in front."""
     return jax.tree.map(partial(row_of, k=k), batches)
 
 
-def row_of(every: Array, k: Any) -> Array:
+def row_of(every: Array, k: object) -> Array:
     """Return `every[k]`; where `k`, at least 0, is computed, JAX traces this ten times as fast."""
     if isinstance(k, int):
         return every[k]
@@ -78,7 +78,7 @@ def in_words(purpose: str, batches: Any) -> str:
     return f"{purpose}, {slots} samples" if steps == 1 else f"{purpose}, {steps} time steps, {slots} sequences"
 
 
-def random_keys(seed: tuple[Any, Any], k: Any) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+def random_keys(seed: tuple[Any, Any], k: object) -> tuple[PRNGKeyArray, PRNGKeyArray]:
     """Return the random keys of a minibatch, which are the same however minibatches are stacked.
 
     Args:

@@ -79,7 +79,7 @@ LARGE_PARAMETER = 1 << 16
 """Elements of a parameter from which on copying it takes longer than waiting for what would be computed beside."""
 
 
-def _computed(gradients: Any) -> Bool[Array, ""]:
+def _computed(gradients: object) -> Bool[Array, ""]:
     """True, but not before the gradients of the large parameters are computed.
 
     What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in

@@ -38,12 +38,12 @@ def _room(shape: tuple[int, ...], dtype: DTypeLike) -> int:
 
 
 def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """The array inside this memory."""
+    """Return the array inside this memory."""
     start = -room.ctypes.data % ALIGNED
     return room[start : start + len(room) - ALIGNED].view(dtype).reshape(shape)
 
 
-def lend(arrays: Any) -> Any:
+def lend(arrays: object) -> Any:
     """Arrays of NumPy for a compiled program, in their own memory where the device can read it.
 
     Args:
@@ -56,8 +56,8 @@ def lend(arrays: Any) -> Any:
     return arrays if little else jax.device_put(arrays, may_alias=True)
 
 
-def place(arrays: Any, count: int, copies: bool) -> Any:
-    """A stack for a compiled program: on its way to the device, or as `lend` gives it.
+def place(arrays: object, count: int, copies: bool) -> Any:
+    """Return a stack for a compiled program: on its way to the device, or as `lend` gives it.
 
     Only what counts is copied, in one of few sizes: the device fills the rest, by a small program for each size.
 
@@ -76,9 +76,9 @@ def place(arrays: Any, count: int, copies: bool) -> Any:
 
 @functools.cache
 def _filled_up() -> Any:
-    """A jitted function of a tree of arrays and a number of rows: the arrays with as many rows."""
+    """Return a jitted function of a tree of arrays and a number of rows: the arrays with as many rows."""
 
-    def filled_up(part: Any, capacity: int) -> Any:
+    def filled_up(part: object, capacity: int) -> Any:
         return jax.tree.map(partial(_with_rows, capacity), part)
 
     return jax.jit(filled_up, static_argnums=1)

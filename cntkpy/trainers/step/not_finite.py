@@ -32,7 +32,7 @@ class NotFinite:
 
     @property
     def minibatch(self) -> Minibatch:
-        """The data."""
+        """Return the data."""
         return self.stack.minibatches[self.index]
 
     def node(self, step: CompiledStep) -> Node | None:

@@ -318,7 +318,7 @@ def input_nodes(network: ValidatedNetwork, roots: Iterable[Node]) -> list[Node]:
     return [node for node in network.below(roots) if node.kind.layout == "always"]
 
 
-def _parts(values: Any, size: int) -> list[NDArray[Any]]:
+def _parts(values: object, size: int) -> list[NDArray[Any]]:
     """Return the values of a stream as arrays (rows, size) in their order."""
     parts = values.parts if isinstance(values, Pieces) else [values]
     return [as_dense(part).reshape(-1, size) for part in parts]

@@ -82,7 +82,7 @@ def _pad(cells: Array, missing: int) -> Array:
 
 
 def _map_cells(batch: Batch, change: Callable[[Array], Array]) -> Batch:
-    """A batch with every array that has time and slot in front changed."""
+    """Return a batch with every array that has time and slot in front changed."""
     inputs = {
         name: Sparse(data.rows, change(data.index), change(data.values)) if isinstance(data, Sparse) else change(data)
         for name, data in batch.inputs.items()

@@ -176,7 +176,7 @@ class OneDevice(Placement):
         return step
 
 
-def copy_to_device(array: Any, device: Device | None = None) -> Array:
+def copy_to_device(array: object, device: Device | None = None) -> Array:
     """Return a copy of an array that shares no memory with it, so that its buffer can be donated.
 
     Args:

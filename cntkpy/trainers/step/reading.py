@@ -40,7 +40,7 @@ class WrappedReader(EpochReader):
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
-        """The streams of the minibatches."""
+        """Return the streams of the minibatches."""
         return self.inner.streams
 
     @property
@@ -53,7 +53,7 @@ class WrappedReader(EpochReader):
         start_epoch(self.inner, request)
 
     def get_minibatch(self) -> Minibatch | None:
-        """The next minibatch, None after the last of the epoch."""
+        """Return the next minibatch, None after the last of the epoch."""
         return self.inner.get_minibatch()
 
     def state(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class WrappedReader(EpochReader):
         self.inner.restore(state)
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
-        """The position at the start of an epoch, where the reader remembers it; else the position of now."""
+        """Return the position at the start of an epoch, where the reader remembers it; else the position of now."""
         inside = innermost(self)
         return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.state()
 
@@ -85,7 +85,7 @@ class WrappedReader(EpochReader):
 
 
 def innermost(reader: MinibatchReader) -> MinibatchReader:
-    """The reader that reads, inside of those that wrap it."""
+    """Return the reader that reads, inside of those that wrap it."""
     while isinstance(reader, WrappedReader):
         reader = reader.inner
     return reader
@@ -94,7 +94,7 @@ def innermost(reader: MinibatchReader) -> MinibatchReader:
 def following(
     reader: MinibatchReader, *, states: bool = False, ahead: bool = True
 ) -> Iterator[tuple[Minibatch, dict[str, Any]]]:
-    """The minibatches that are left of an epoch, each with the reader's position after it.
+    """Yield the minibatches that are left of an epoch, each with the reader's position after it.
 
     Args:
         reader: Reads them.
@@ -121,12 +121,16 @@ def _nbytes(read: Read) -> int:
     return 0 if read[0] is None else read[0].nbytes
 
 
+def _nothing() -> Read:
+    return None, {}
+
+
 def _is_end(read: Read) -> bool:
     return read[0] is None
 
 
 def _thread_of(reader: MinibatchReader) -> Prefetch[Read] | None:
-    """The thread of the reader inside that has one."""
+    """Return the thread of the reader inside that has one."""
     while isinstance(reader, WrappedReader) and not isinstance(reader, InterruptibleReader):
         reader = reader.inner
     return reader.thread if isinstance(reader, InterruptibleReader) else None
@@ -156,7 +160,7 @@ class CountedReader(WrappedReader):
         """Slots of the last minibatch given out; 0 before the first."""
 
     def get_minibatch(self) -> Minibatch | None:
-        """The next minibatch, None after the last of the epoch."""
+        """Return the next minibatch, None after the last of the epoch."""
         minibatch = self.inner.get_minibatch()
         if minibatch is not None:
             _check_type(minibatch, self.inner)
@@ -185,9 +189,7 @@ class InterruptibleReader(WrappedReader):
     """
 
     def __init__(self, make: Callable[[], MinibatchReader], stop: Callable[[], bool]):
-        self.thread: Prefetch[Read] = Prefetch(
-            lambda: (self.inner.get_minibatch(), {}), nbytes=_nbytes, is_last=_is_end, stop=stop
-        )
+        self.thread: Prefetch[Read] = Prefetch(_nothing, nbytes=_nbytes, is_last=_is_end, stop=stop)
         """The thread, and what it reads ahead."""
         super().__init__(self.thread.call(make))
         inside = innermost(self.inner)
@@ -200,7 +202,7 @@ class InterruptibleReader(WrappedReader):
         self.thread.call(lambda: start_epoch(self.inner, request))
 
     def get_minibatch(self) -> Minibatch | None:
-        """The next minibatch, None after the last of the epoch."""
+        """Return the next minibatch, None after the last of the epoch."""
         return self.thread.call(self.inner.get_minibatch)
 
     def state(self) -> dict[str, Any]:
@@ -216,4 +218,5 @@ class InterruptibleReader(WrappedReader):
         """Stop reading and free the data; a reader that was abandoned is not waited for."""
         if not self.thread.abandoned:
             self.thread.call(self.inner.close)
+            self.thread.restart(_nothing)
             self.thread.close()

@@ -27,7 +27,7 @@ def check_sequences(network: ValidatedNetwork, state: Mapping[str, Any]) -> None
 
 
 def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
-    """The error for a node.
+    """Return the error for a node.
 
     Args:
         node: The node that found it.

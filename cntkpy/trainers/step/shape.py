@@ -48,7 +48,7 @@ class Shape:
 
     @property
     def work(self) -> float:
-        """The time that a minibatch of this shape takes, relative to others; see `work_of`."""
+        """Return the time that a minibatch of this shape takes, relative to others; see `work_of`."""
         return float(work_of(np.array(self.row, np.float64), len(self.secondary), len(self.sparse)))
 
     @property
@@ -93,7 +93,7 @@ class Shape:
         )
 
     def around(self, shape: "Shape") -> "Shape":
-        """The smallest shape that holds both."""
+        """Return the smallest shape that holds both."""
         return Shape(
             max(self.steps, shape.steps),
             max(self.slots, shape.slots),
@@ -103,7 +103,7 @@ class Shape:
         )
 
     def inside(self, shape: "Shape") -> "Shape":
-        """The fewest steps and slots of the two."""
+        """Return the fewest steps and slots of the two."""
         secondary, packed = (
             tuple(map(min, *both)) for both in ((self.secondary, shape.secondary), (self.packed, shape.packed))
         )
@@ -117,21 +117,21 @@ class Shape:
         return Shape(round_to(self.steps, parts), wide, round_up(self.sparse), secondary, packed)
 
     def with_slack(self) -> "Shape":
-        """A shape that is a little larger."""
+        """Return a shape that is a little larger."""
         sparse = tuple((round_to(distinct + distinct // 8), round_to(entries)) for distinct, entries in self.sparse)
         secondary = tuple(round_to(steps, 4) for steps in self.secondary)
         packed = tuple(slots and round_to(slots + slots // 8 + 1, 4) for slots in self.packed)
         return Shape(round_to(self.steps, 4), round_to(self.slots + self.slots // 8 + 1, 4), sparse, secondary, packed)
 
     def in_powers(self) -> "Shape":
-        """A shape that holds this one, whose sizes are powers of two."""
+        """Return a shape that holds this one, whose sizes are powers of two."""
         sparse = tuple((next_power(distinct), round_to(entries)) for distinct, entries in self.sparse)
         secondary, packed = tuple(map(next_power, self.secondary)), tuple(s and next_power(s) for s in self.packed)
         return Shape(next_power(self.steps), next_power(self.slots), sparse, secondary, packed)
 
 
 def work_of(rows: NDArray[Any], secondary: int, sparse: int) -> NDArray[np.float64]:
-    """The time that minibatches take, relative to each other.
+    """Return the time that minibatches take, relative to each other.
 
     A time step takes as long as some more slots would. The entries of a sample and the distinct elements of a
     minibatch, which are the rows of a gradient, count as far as they add to the work of a cell.
@@ -162,7 +162,7 @@ def round_up(sizes: Sizes) -> Sizes:
 
 
 def round_to(size: int, parts: int = 2) -> int:
-    """The next size of a series with `parts` sizes per doubling, for 2: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
+    """Return the next size of a series with `parts` sizes per doubling, for 2: 1, 2, 3, 4, 6, 8, 12, 16, 24, ..."""
     if size <= 2:
         return max(1, size)
     step = max(1, next_power(size) // (2 * parts))
@@ -170,5 +170,5 @@ def round_to(size: int, parts: int = 2) -> int:
 
 
 def next_power(size: int) -> int:
-    """The next power of two."""
+    """Return the next power of two."""
     return 1 << (size - 1).bit_length()

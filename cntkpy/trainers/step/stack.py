@@ -31,7 +31,7 @@ class Stack:
     layouts: list[Layout]
     placed: list[Placed] | None = None
 
-    def layout(self, k: int, node: Node, results: Any = None) -> Layout:
+    def layout(self, k: int, node: Node, results: object = None) -> Layout:
         """Return the layout of a node's values for minibatch `k`; see `Placed.layout`."""
         return self.layouts[k] if self.placed is None or node.axis is None else self.placed[k].layout(node, results)
 

@@ -99,7 +99,7 @@ class StateArrays:
                 updates[name] = self.strategy.placement.start_update(self.update.rule_of(name), weight)
         return state._replace(updates=updates), unlike
 
-    def _placed(self, name: str, weight: Any, arrays: Arrays) -> tuple[Named, Arrays]:
+    def _placed(self, name: str, weight: object, arrays: Arrays) -> tuple[Named, Arrays]:
         """Place the saved arrays of a parameter's update; return them, and those that the rule does not know."""
         expected = jax.eval_shape(self.update.rule_of(name).start, weight)
         place = self.strategy.placement.place

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from jax import Array
     from jaxtyping import Float
 
+    from cntkpy.trainers.step.state import Step
+
 
 @dataclass
 class CompiledStep:
@@ -91,11 +93,10 @@ class CompiledStep:
         self._state_arrays = partial(StateArrays, self.network, list(multipliers), update, vectors)
         gradient = compile_gradient(self.network, names[0], names, vectors)
         random = update.noisy or any(node.kind.random for node in self.network.nodes.values())
-        self._make_step = partial(make_step, self.nodes, update, gradient, axes=axes, random=random)
+        make = partial(make_step, self.nodes, update, gradient, axes=axes, random=random)
+        self._programs = StepPrograms((self.network, names, update), make)
         self._check = class_label_check(self.network, self.nodes)
-        self._update = update
         self._epoch: EpochSettings | None = None
-        self._programs: dict[Strategy, Program] = {}
         self.begin(start_values(self.network) if values is None else values)
 
     # ---- the state
@@ -113,32 +114,23 @@ class CompiledStep:
             or another rule.
         """
         self.strategy = strategy = self.strategy if strategy is None else strategy
-        if strategy not in self._programs:
-            identity = (self.network, [node.name for node in self.nodes], self._update, strategy.placement.identity)
-            self._programs[strategy] = Program(
-                strategy.placement.shard(self._make_step(strategy=strategy)),
-                identity,
-                donate=1,
-                static=1,
-                devices=strategy.placement.devices,
-                describe=_in_words,
-            )
+        self._program = self._programs.of(strategy)
         self._state: TrainState = _nothing()
         self._arrays = self._state_arrays(strategy)
         return self._use(*self._arrays.start(values, updates))
 
     def use(self, strategy: Strategy) -> None:
-        """Go on with another strategy; activations that truncated sequences carry on are dropped."""
+        """Train with another strategy from now on; activations that truncated sequences carry on are dropped."""
         updates = self.updates()
         self.begin(start_values(self.trained_network()), updates, strategy)
 
     def reload(self, values: Arrays) -> None:
-        """Go on with other values of the parameters and of the network's state, which are emptied."""
+        """Train from other values of the parameters and of the network's state, which are emptied."""
         self._state = self._arrays.with_values(self._state, values)
         self.strategy.averaging.start_from(self._state.weights, self.strategy.averaging.saved_updates())
 
     def reload_updates(self, updates: UpdateState | None = None) -> list[str]:
-        """Go on with other arrays of the update rule; see `begin`."""
+        """Train with other arrays of the update rule; see `begin`."""
         return self._use(*self._arrays.with_updates(self._state, updates))
 
     def drop_updates(self) -> None:
@@ -212,7 +204,7 @@ class CompiledStep:
     @property
     def compilations(self) -> int:
         """Return the number of compilations of the step so far."""
-        return self._programs[self.strategy].shapes
+        return self._program.shapes
 
     def batcher(
         self,
@@ -277,11 +269,10 @@ class CompiledStep:
             context = self.at(stack, 0, first + 1)
             for callback in callbacks:
                 callback(context)
-        program = self._programs[strategy]
         if self._has_waiting_updates:
-            program.find(*self._arguments(stack, batch, epoch, first))
+            self._program.find(*self._arguments(stack, batch, epoch, first))
             self._place_updates()
-        state, totals = program(*self._arguments(stack, batch, epoch, first))
+        state, totals = self._program(*self._arguments(stack, batch, epoch, first))
         self._state = strategy.averaging.after_stack(TrainState(*state), stack, self.rule)
         return totals
 
@@ -303,6 +294,33 @@ class CompiledStep:
         if self._has_waiting_updates:
             state = state._replace(updates=jax.tree.map(_as_placed, state.updates))
         return state, inputs, StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
+
+
+class StepPrograms:
+    """The compiled step of each strategy.
+
+    Args:
+        identity: network, names of the nodes and update, on which the programs depend.
+        make: makes the step of one device.
+    """
+
+    def __init__(self, identity: tuple[ValidatedNetwork, list[str], Update], make: Callable[..., Step]) -> None:
+        self._identity, self._make = identity, make
+        self._known: dict[Strategy, Program] = {}
+
+    def of(self, strategy: Strategy) -> Program:
+        """Return the program of a strategy."""
+        if strategy not in self._known:
+            placement = strategy.placement
+            self._known[strategy] = Program(
+                placement.shard(self._make(strategy=strategy)),
+                (*self._identity, placement.identity),
+                donate=1,
+                static=1,
+                devices=placement.devices,
+                describe=_in_words,
+            )
+        return self._known[strategy]
 
 
 def _in_words(state: TrainState, inputs: StepInput, options: StepOptions) -> str:

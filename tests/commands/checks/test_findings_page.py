@@ -26,7 +26,7 @@ WITHOUT_EXAMPLE = {
     "CK081",
     "CK099",
 }
-"""A file that is not text cannot be shown; the others are found in words, by runs (docs/errors.md), by plug-ins, or in projects (test_projects.py)."""
+"""A file that is not text cannot be shown; the others are in words, runs (docs/errors.md), plug-ins or projects."""
 
 
 def test_the_page_has_every_rule() -> None:

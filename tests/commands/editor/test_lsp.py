@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from layered_configurations import repository
 
 from cntkpy.commands.editor.language import Analysis
 
@@ -254,3 +255,28 @@ def test_the_page_of_editors_names_what_the_server_can(opened: tuple[Session, An
     assert set(language["extensions"]) <= {".cntk", ".bs", ".ndl"}
     assert extension["main"] == "./build/extension.js"  # which `npm run package` makes of it
     assert (ROOT / "editors/vscode/extension.js").exists()
+
+
+def test_a_layer_of_a_project_shows_the_findings_of_its_runs(tmp_path: Path) -> None:
+    for name, text in repository().items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    uri = (tmp_path / "models" / "small.cntk").as_uri()
+    text = "hidden = 8\ntrain = [ SimpleNetworkBuilder = [ layerSizes = $dim$:x:$classes$ ] ]\n"
+    session = Session(tmp_path)
+    try:
+        session.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, request=True)
+        session.send("initialized", {})
+        document = {"uri": uri, "languageId": "cntk", "version": 1, "text": repository()["models/small.cntk"]}
+        session.send("textDocument/didOpen", {"textDocument": document})
+        assert session.diagnostics() == []
+        change = {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": text}]}
+        session.send("textDocument/didChange", change)
+        (found,) = [item for item in session.diagnostics() if item["code"] == "CK020"]
+        assert found["range"]["start"] == {"line": 1, "character": 54}
+        assert found["message"].endswith("(in all 4 runs)")
+        session.send("shutdown", None, request=True)
+        session.send("exit", None)
+        assert session.process.wait(timeout=20) == 0
+    finally:
+        session.process.kill()

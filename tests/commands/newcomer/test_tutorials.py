@@ -98,6 +98,8 @@ def walk(page: Path, folder: Path, cntkpy) -> int:
         if program == "cntkpy":
             got = cntkpy(*words)
             code, printed = got.code, got.out + got.err
+        elif program == "cat":
+            code, printed = 0, (folder / words[0]).read_text(encoding="utf-8")
         else:
             assert program == "python"
             done = subprocess.run([sys.executable, "-W", "ignore", *words], cwd=folder, capture_output=True, text=True)

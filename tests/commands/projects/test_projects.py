@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -179,6 +181,7 @@ def test_a_run_is_run_in_its_folder(cntkpy_process, tmp_path: Path) -> None:
         ('[per-file]\n"*.cntk" = ["CX1"]\n', "2:13: no finding has the code 'CX1' - `cntkpy list findings` shows all"),
         ('[types]\na = { min = "1" }\n', "2:13: min expects a number - write min = 1"),
         ("[types]\na = 3\n", '2:5: a is no contract - write { min = 1, max = 9 } or "a|b"'),
+        ('exclude = ["**/a/**/b/**"]\n', "1:12: a glob has more than 2 times ** - write one ** for all folders below"),
         ("run = [1]\n", "1:8: run expects an array of tables - write [[run]]"),
     ],
 )  # fmt: skip
@@ -345,3 +348,52 @@ def test_a_broken_pyproject_is_no_project(tmp_path: Path) -> None:
     write(tmp_path, {"cntkpy.toml": "[" * 5000})
     with pytest.raises(ConfigError):
         find_project(tmp_path)
+
+
+def test_watch_checks_again_after_a_change(tmp_path: Path) -> None:
+    write(tmp_path, repository())
+    command = [sys.executable, "-u", "-m", "cntkpy", "check", "--watch"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "no problems in 12 configurations\n"
+        assert "watching 9 files" in process.stdout.readline()
+        (tmp_path / "models" / "small.cntk").write_text(WRONG_MODEL)
+        lines = [process.stdout.readline()]
+        while "configurations" not in lines[-1]:
+            lines.append(process.stdout.readline())
+        assert any("[CK020]" in line for line in lines)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+
+
+def test_modules_are_imported_on_request_only_and_those_that_are_allowed(cntkpy, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = "open('imported', 'w').close()\nclass Ours:\n    pass\n"
+    reader = BASE.replace("readerType = CNTKTextFormatReader", "readerType = Ours ; module = ours_of_test")
+    toml = '[[run]]\nname = "x"\nfiles = ["a.cntk"]\nvariables = { RunDir = "r", DataDir = "d" }\n'
+    files = {"a.cntk": reader, "ours_of_test.py": code, "cntkpy.toml": 'modules = ["ours_of_test"]\n' + toml}
+    cntkpy("check", files=files)
+    assert not (tmp_path / "imported").exists()
+    files["cntkpy.toml"] = 'modules = ["another"]\n' + toml
+    cntkpy("check", "--import-modules", files=files)
+    assert not (tmp_path / "imported").exists()
+    files["cntkpy.toml"] = 'modules = ["ours_of_test"]\n' + toml
+    cntkpy("check", "--import-modules", files=files)
+    assert (tmp_path / "imported").exists()
+
+
+def test_the_hook_checks_the_runs_of_a_changed_layer(cntkpy) -> None:
+    import yaml
+
+    hooks = yaml.safe_load((Path(__file__).resolve().parents[3] / ".pre-commit-hooks.yaml").read_text())
+    _, *words = hooks[0]["entry"].split()
+    files = repository() | {"models/small.cntk": WRONG_MODEL, "models/large.cntk": WRONG_MODEL}
+    result = cntkpy(*words, "models/small.cntk", files=files)  # as pre-commit passes what has changed
+    assert result.code == 2
+    lines = [line for line in result.out.splitlines() if "[CK020]" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("models/small.cntk:2:55: error: ")
+    assert lines[0].endswith("(in all 4 runs)")
+    assert all(re.search(hooks[0]["files"], name) for name in ("models/small.cntk", "cntkpy.toml", "a/cntkpy.toml"))

@@ -258,3 +258,41 @@ def test_commands_print_names_from_data_and_configurations_without_escapes(cntkp
         assert not {"\x1b", "\x9b", "\x07"} & set(got.out + got.err), words
         said += got.out + got.err
     assert "ro\\x1bcse" in said and "m\\x1bc\\x9b1m.dnn" in said
+
+
+def test_a_table_has_a_line_for_each_run_in_eighty_columns(trials, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    got = trials()
+    lines = got.out.splitlines()
+    assert len(lines) == 4
+    assert max(map(len, lines)) <= 80
+    names = lines[0].split()
+    assert names[:2] == ["run", "state"]
+    assert "learningRatesPerSample" in names
+    assert "columns do not fit: " in got.err
+    wide = trials("--wide").out.splitlines()
+    assert len(wide) == 4
+    assert "seconds" in wide[0]
+    monkeypatch.setenv("COLUMNS", "30")
+    narrow = trials().out.splitlines()
+    assert len(narrow) == 4
+    assert max(map(len, narrow)) <= 30
+
+
+def test_columns_are_chosen(trials) -> None:
+    got = trials("--columns", "ce best,learningRatesPerSample")
+    assert got.out.splitlines()[0].split() == ["run", "ce", "best", "learningRatesPerSample"]
+    assert list(json.loads(trials("--columns", "state", "--format", "json").out)[0]) == ["run", "state"]
+    wrong = trials("--columns", "ce bst")
+    assert wrong.code == 1
+    assert "has no column 'ce bst'" in wrong.err
+
+
+def test_a_variable_stands_for_what_uses_it() -> None:
+    runs = [
+        run_with("1/log.jsonl", layerSizes="2:16:3", hidden="16", rate="0.16"),
+        run_with("2/log.jsonl", layerSizes="2:32:3", hidden="32", rate="0.4"),
+    ]
+    assert list(differing_values(runs)) == ["hidden", "rate"]
+    runs[1] = run_with("2/log.jsonl", layerSizes="2:32:4", hidden="32", rate="0.4")
+    assert list(differing_values(runs)) == ["layersizes", "hidden", "rate"]

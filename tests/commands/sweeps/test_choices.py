@@ -200,3 +200,24 @@ def test_split_looks_at_brackets_and_quotes() -> None:
 def test_numbers_of_a_sampler_keep_all_digits(value: float) -> None:
     text = Interval("n", 0, 1e12, False, False).exact(value)
     assert float(text) == value and not text.endswith(".0")
+
+
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [
+        ("rate=loguniform(1e-4, 0.1)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=log-uniform(1e-4, 0.1)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=LogUniform(1e-4,0.1)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=uniform(0, 1)", "write 'rate=range(0, 1)'"),
+        ("size=randint(1, 9)", "write 'size=range(1, 9)'"),
+        ("kind=categorical(a, b)", "write 'kind=choice(a, b)'"),
+        ("train=[SGD=[maxEpochs=1,2]]", "a choice stands in a word of its own: train/SGD/maxEpochs=1,2"),
+        ("train=[SGD=[a=3;maxEpochs=1,2]]", "a choice stands in a word of its own: train/SGD/maxEpochs=1,2"),
+    ],
+)
+def test_forms_of_other_programs_are_rewritten_in_the_message(word: str, written: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read_words(["configFile=a.cntk", word])
+    assert error.value.hint == written
+    rewritten = written.partition(": ")[2] or written.partition("'")[2].rstrip("'")
+    assert len(read_words(["configFile=a.cntk", rewritten]).axes) == 1

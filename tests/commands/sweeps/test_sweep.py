@@ -277,3 +277,19 @@ def test_lines_of_trials() -> None:
         == "trial 1 of 9: 0.5, 3 epochs, 1.2 s, ended early  a=1"
     )
     assert describe(Row(1, "failed", {}, None, 0, 1, "bad\nmore"), 2) == "trial 1 of 2: failed after 1.0 s  \n  bad"
+
+
+def test_the_greatest_value_is_the_best_and_trials_are_tracked_apart(cntkpy, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    words = (*WORDS, "train/SGD/maxEpochs=1", "tracking=[type=tensorboard;folder=tb]")
+    got = cntkpy("sweep", *words, "--maximize", "--track", "tensorboard:more", files=small.files(""))
+    assert got.code == 0, got.err
+    found = rows(tmp_path / "sweeps" / "m")
+    best = max(found, key=lambda row: row["criterion"])
+    assert f"best: trial {best['number']}, {best['criterion']:.6g}" in got.out
+    for place in ("tb", "more"):
+        assert sorted(path.name for path in (tmp_path / place).iterdir()) == ["0", "1"]
+        assert all(any((tmp_path / place / name).rglob("*tfevents*")) for name in ("0", "1"))
+    other = cntkpy("sweep", *words)
+    assert other.code == 2
+    assert "it differs in --maximize" in other.err

@@ -153,5 +153,5 @@ def test_labels_that_are_no_words_give_no_number():
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_samples_are_not_compared_with_what_is_behind_the_ends(name):
-    with pytest.raises(UserError, match="it would compare samples with what is behind the ends of sequences"):
+    with pytest.raises(UserError, match="it would compare samples with padding"):
         compared(delayed(COMPARED[name]), "float", LENGTHS)

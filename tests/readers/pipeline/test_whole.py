@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ from cntkpy.readers.pipeline.assembly import Inputs
 from cntkpy.readers.pipeline.pack import SequencePacker
 from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
 from cntkpy.readers.pipeline.store import ChunkStore
-from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, WholeSequences
+from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, GroupMaker, WholeSequences
 
 SIZE = 10
 
@@ -24,13 +25,13 @@ def start(data: Numbers, randomized: bool = False, loaded_bytes: float = 0.0) ->
     timeline = BlockRandomizer(data.table, WHOLE_DATA) if randomized else NoRandomizer(data.table)
     store = ChunkStore(data, threads=0, callers=1)
     inputs = inputs_of(data, timeline, store, SIZE)
-    return WholeSequences(inputs, SequencePacker(data.streams), loaded_bytes), inputs
+    return WholeSequences(inputs, GroupMaker(inputs, SequencePacker(data.streams), loaded_bytes)), inputs
 
 
 def group_sizes(packer: WholeSequences) -> list[int]:
     """Minibatches of each group until the end of the epoch."""
     sizes = []
-    while (group := packer.plan()).several:
+    while (group := packer._maker.plan()).several:
         sizes.append(len(list(group.planned())))
     return sizes
 
@@ -115,8 +116,17 @@ def test_clear_forgets_the_fault_and_begins_with_a_group_of_one() -> None:
 
 def test_parts_of_a_group_are_cut_at_the_minibatches() -> None:
     packer, _ = start(Numbers(5, 20, longest=2))
-    packer.plan()
-    group = packer.plan()
+    packer._maker.plan()
+    group = packer._maker.plan()
     singles = [planned for planned, _ in group.separate()]
     assert np.concatenate([one.sequences for one in singles]).tolist() == group.sequences.tolist()
     assert [len(one.sequences) for one in singles] == np.diff(group.cuts).tolist()
+
+
+def test_a_packer_that_nobody_needs_is_freed_at_once() -> None:
+    """With its data and their open files: no part of it is in a circle of references."""
+    packer, inputs = start(Numbers(5, 20))
+    next(packer)
+    gone = weakref.ref(inputs)
+    del packer, inputs
+    assert gone() is None

@@ -26,13 +26,13 @@ begin, texts = CompiledStep.begin, {}
 def lowering(self, *rest):
     begin(self, *rest)
     class Lowering:
-        program = self._programs[self.strategy]
+        program = self._program
         def find(self, *arguments):
             pass
         def __call__(self, *arguments):
             texts[configuration] = self.program.lower(*arguments).as_text()
             raise Done
-    self._programs[self.strategy] = Lowering()
+    self._program = Lowering()
 
 CompiledStep.begin = lowering
 for configuration in sys.argv[2:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,6 +62,22 @@ def summary(findings: Sequence[Finding], configurations: int) -> str:
     counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in SEVERITIES]
     total = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)
     return f"{total or 'no problems'} in {configurations} configuration{'s' * (configurations != 1)}"
+
+
+def statistics(results: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> str:
+    """Return the number of findings of each code, the most frequent first, and the last line of `text`.
+
+    Args:
+        results: The words of each configuration, and its findings.
+    """
+    findings = [finding for _, several in results for finding in several]
+    counts = Counter(finding.rule for finding in findings)
+    files = {rule: {finding.place[0] for finding in findings if finding.rule is rule} for rule in counts}
+    lines = [
+        f"{count:5}  {rule.code}  {rule.title} ({len(files[rule])} file{'s' * (len(files[rule]) != 1)})\n"
+        for rule, count in sorted(counts.items(), key=lambda item: (-item[1], item[0].code))
+    ]
+    return "".join(lines) + summary(findings, len(results)) + "\n"
 
 
 def as_data(finding: Finding) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     r"""|(?<![\w.*])(?P<key>[A-Za-z_][\w.*]*+)\s*+=(?!=)|(?P<end>[;\n])"""
 )
 """Signs that move through the sections of a text: brackets, names before them, and names of values."""
-_PLACES = re.compile(r":\d+(?::\d+)?\b|\bline \d+")
+PLACES = re.compile(r":\d+(?::\d+)?\b|\bline \d+")
 """Lines in messages, which move when text above them changes."""
 
 
@@ -43,7 +43,7 @@ class Fingerprints:
         """
         span = span_of(finding)
         path = path_at(span.source, span.line, span.column) if span else ""
-        message = _PLACES.sub("", finding.diagnostic.message)
+        message = PLACES.sub("", finding.diagnostic.message)
         key = f"{finding.rule.code}\n{uri_of(file)}\n{path}\n{message}"
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._seen[digest] += 1

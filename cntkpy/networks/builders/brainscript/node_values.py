@@ -12,8 +12,8 @@ from typing import Any
 from cntkpy.networks.builders.brainscript.language.arithmetic import quotient
 from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator
 from cntkpy.networks.builders.brainscript.language.values import PENDING, Array, Operand, Origin, Record
-from cntkpy.networks.builders.brainscript.operations import OPERATIONS, REQUIRED, Operation
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operation
+from cntkpy.networks.graph.node import REQUIRED, Node
 
 Shape = tuple[int, ...]
 
@@ -153,7 +153,7 @@ class NodeValue(Operand):
             return _made("Negate", (self,), origin)
         return _made("Minus", (constant_node(1.0, origin), self), origin)
 
-    def choose(self, yes: Any, no: Any, origin: Origin) -> Any:
+    def choose(self, yes: object, no: object, origin: Origin) -> Any:
         """`if x then yes else no`."""
         if not (_is_scalar(yes) and _is_scalar(no)):
             return PENDING
@@ -174,11 +174,11 @@ _OPERATORS = {
 }
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return type(value) is float or isinstance(value, NodeValue)
 
 
-def _logical(operator: str, left: Any, right: Any, origin: Origin) -> Any:
+def _logical(operator: str, left: object, right: object, origin: Origin) -> Any:
     nodes = isinstance(left, NodeValue) and isinstance(right, NodeValue)
     if operator == "||":
         return left if left is True or right is True else PENDING

@@ -21,19 +21,9 @@ from cntkpy.networks.builders.brainscript.language.values import (
     number_text,
 )
 from cntkpy.networks.builders.brainscript.node_values import Later, NodeValue, Shape, Start, constant_node
-from cntkpy.networks.builders.brainscript.operations import (
-    BOOLEAN,
-    BOOLEANS,
-    INTEGER,
-    INTEGERS,
-    OPERATIONS,
-    REAL,
-    REQUIRED,
-    SECTION,
-    TEXT,
-    Attribute,
-)
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Attribute
 from cntkpy.networks.graph.initialize import KINDS, RANDOM_KINDS
+from cntkpy.networks.graph.node import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, REAL, REQUIRED, SECTION, TEXT
 
 MAX_RANK = 12
 
@@ -231,7 +221,7 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
     return (yield integers(evaluator, value, name, origin))
 
 
-def _section(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Step:
+def _section(evaluator: Evaluator, value: object, name: str, origin: Origin) -> Step:
     """A record as the text of a section of the configuration: `type="real"`, one value a line."""
     if type(value) is not Record:
         message = f"'{name}' must be a record, not {kind_of(value)}"
@@ -253,7 +243,7 @@ def _section(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Ste
     return "\n".join(lines)
 
 
-def integers(evaluator: Evaluator, value: Any, name: str, origin: Origin) -> Step:
+def integers(evaluator: Evaluator, value: object, name: str, origin: Origin) -> Step:
     """A number or an array of numbers, nested or not, as whole numbers."""
     if isinstance(value, ShapeValue):
         return value.dims

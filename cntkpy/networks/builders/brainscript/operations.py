@@ -11,33 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cntkpy.networks import nodes
-from cntkpy.networks.graph.node import (
-    BOOLEAN,
-    BOOLEANS,
-    INTEGER,
-    INTEGERS,
-    NODE,
-    REAL,
-    REQUIRED,
-    SECTION,
-    TEXT,
-    NodeKind,
-    RecordForm,
-)
-
-__all__ = [
-    "BOOLEAN",
-    "BOOLEANS",
-    "INTEGER",
-    "INTEGERS",
-    "OPERATIONS",
-    "REAL",
-    "REQUIRED",
-    "SECTION",
-    "TEXT",
-    "Attribute",
-    "Operation",
-]
+from cntkpy.networks.graph.node import NODE, REQUIRED, NodeKind, RecordForm
 
 
 @dataclass(frozen=True)

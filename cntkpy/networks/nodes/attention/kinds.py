@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, product
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.arrays.weighted_means import weighted_means
@@ -87,7 +87,7 @@ def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
     def forward(*operands: Array) -> Any:
         return function(*operands), operands
 
-    def backward(operands: Any, g: Array) -> Any:
+    def backward(operands: Any, g: Array) -> Gradients:
         return jax.vjp(function, *operands)[1](g)
 
     return custom_gradient(function, forward, backward)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import dot
 
 if TYPE_CHECKING:
@@ -89,8 +89,10 @@ def _among(size: int) -> Any:
 
         return jax.lax.fori_loop(0, len(h), add, jnp.zeros((), h.dtype))
 
-    def forward(h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array) -> Any:
-        def add(n: Array, carry: Any) -> Any:
+    def forward(
+        h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array
+    ) -> tuple[Array, Residuals]:
+        def add(n: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             total, to_h, to_weights = carry
             start, rows, value, slope = one(h, weights, word, first, last, n)
             slope = use[n] * slope.astype(h.dtype)
@@ -102,7 +104,7 @@ def _among(size: int) -> Any:
         total, to_h, to_weights = jax.lax.fori_loop(0, len(h), add, nothing)
         return total, (to_h, to_weights)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         to_h, to_weights = residuals
         return g * to_h, g * to_weights, None, None, None, None
 

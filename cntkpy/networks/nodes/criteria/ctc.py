@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -156,7 +156,7 @@ def _forward(features: Array, mask: Array, paths: Paths) -> tuple[Array, tuple[A
     return -total, (logarithms, mask, paths, alphas, total)
 
 
-def _backward(residuals: Any, g: Array) -> tuple[Any, ...]:
+def _backward(residuals: Residuals, g: Array) -> tuple[Any, ...]:
     logarithms, mask, paths, alphas, total = residuals
     slope = jnp.exp(logarithms) - _occupancies(logarithms, mask, paths, alphas, total)
     return jnp.where(mask[..., None], g[None, :, None] * slope, 0), None, None

@@ -68,7 +68,7 @@ class Penalties(NamedTuple):
     insertion: float
 
 
-def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[Array, " S"]:
+def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Float[Array, " S"]:
     """The smallest sum of penalties of edits that make the second of the first, for each sequence.
 
     Row i of the table has the distances of the first i tokens to the first j, for all j at once: an insertion adds to
@@ -91,7 +91,7 @@ def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Fl
     return jnp.take_along_axis(last, second.count[None], axis=0)[0]
 
 
-def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: Any) -> Float[Array, " S"]:
+def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Float[Array, " S"]:
     """Count the edits of the cheapest way that makes the second of the first, for each sequence.
 
     Among ways of the same cost a substitution goes before a deletion, and this after an insertion, as in CNTK.

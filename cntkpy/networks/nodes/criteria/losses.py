@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.criteria.classes import words_in_classes
-from cntkpy.networks.nodes.declare import NodeKind, Signature, TimeRule, inputs
+from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signature, TimeRule, inputs
 from cntkpy.networks.nodes.elementwise.kinds import clipped_log
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Criteria"
 SOURCE = "docs/specification/networks.md#b10-criteria-and-evaluation-nodes"
@@ -42,12 +43,12 @@ def _softmax_cost(labels: Array, z: Array, mask: Array) -> Array:
     return _softmax_cost_forward(labels, z, mask)[0]
 
 
-def _softmax_cost_forward(labels: Array, z: Array, mask: Array) -> Any:
+def _softmax_cost_forward(labels: Array, z: Array, mask: Array) -> tuple[Array, Residuals]:
     logarithms = _log_probabilities(z)
     return -jnp.sum(_masked(labels * logarithms, mask)).reshape(1), (labels, logarithms, mask)
 
 
-def _softmax_cost_backward(residuals: Any, g: Array) -> Any:
+def _softmax_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     labels, logarithms, mask = residuals
     return _masked(-g * logarithms, mask), _masked(g * (jnp.exp(logarithms) - labels), mask), None
 
@@ -59,13 +60,13 @@ def _sparse_cost(elements: Array, weights: Array, z: Array, mask: Array) -> Arra
     return _sparse_cost_forward(elements, weights, z, mask)[0]
 
 
-def _sparse_cost_forward(elements: Array, weights: Array, z: Array, mask: Array) -> Any:
+def _sparse_cost_forward(elements: Array, weights: Array, z: Array, mask: Array) -> tuple[Array, Residuals]:
     logarithms = _log_probabilities(z)
     picked = jnp.take_along_axis(logarithms, elements, axis=-1, mode="clip")
     return -jnp.sum(_masked(weights * picked, mask)).reshape(1), (elements, weights, logarithms, mask)
 
 
-def _sparse_cost_backward(residuals: Any, g: Array) -> Any:
+def _sparse_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     elements, weights, logarithms, mask = residuals
     T, S = elements.shape[:2]
     gradient = jnp.exp(logarithms)
@@ -76,14 +77,14 @@ def _sparse_cost_backward(residuals: Any, g: Array) -> Any:
 _sparse_softmax_cost = custom_gradient(_sparse_cost, _sparse_cost_forward, _sparse_cost_backward)
 
 
-def _cross_entropy_with_softmax(call: Any, labels: Any, z: Any) -> Array:
+def _cross_entropy_with_softmax(call: Call, labels: Any, z: Any) -> Array:
     z = _plain(call, z, 1)
     if is_sparse(labels):
         return _sparse_softmax_cost(labels.elements(), labels.values.astype(z.dtype), z, call.context.mask)
     return _dense_softmax_cost(call.flat(labels, 0), z, call.context.mask)
 
 
-def _plain(call: Any, value: Any, index: int) -> Array:
+def _plain(call: Call, value: Any, index: int) -> Array:
     if is_sparse(value):
         value = value.dense(call.context.T, call.context.S, call.node.input(index).shape)
     return call.flat(value, index)
@@ -92,7 +93,7 @@ def _plain(call: Any, value: Any, index: int) -> Array:
 # ---- others
 
 
-def _cross_entropy(call: Any, labels: Array, p: Array) -> Array:
+def _cross_entropy(call: Call, labels: Array, p: Array) -> Array:
     return _probability_cost(call.flat(labels, 0), call.flat(p, 1), call.context.mask)
 
 
@@ -100,12 +101,12 @@ def _probability_cost_plain(labels: Array, p: Array, mask: Array) -> Array:
     return _probability_cost_forward(labels, p, mask)[0]
 
 
-def _probability_cost_forward(labels: Array, p: Array, mask: Array) -> Any:
+def _probability_cost_forward(labels: Array, p: Array, mask: Array) -> tuple[Array, Residuals]:
     logarithms = clipped_log(p)
     return -jnp.sum(_masked(labels * logarithms, mask)).reshape(1), (labels, p, logarithms, mask)
 
 
-def _probability_cost_backward(residuals: Any, g: Array) -> Any:
+def _probability_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     labels, p, logarithms, mask = residuals
     return _masked(-g * logarithms, mask), _masked(-g * labels / p, mask), None
 
@@ -113,7 +114,7 @@ def _probability_cost_backward(residuals: Any, g: Array) -> Any:
 _probability_cost = custom_gradient(_probability_cost_plain, _probability_cost_forward, _probability_cost_backward)
 
 
-def _square_error(call: Any, a: Array, b: Array) -> Array:
+def _square_error(call: Call, a: Array, b: Array) -> Array:
     difference = call.flat(a, 0) - call.flat(b, 1)
     difference = call.masked(difference)
     return jnp.sum(difference * difference).reshape(1)
@@ -123,14 +124,14 @@ def _logistic_plain(y: Array, p: Array, weights: Array, mask: Array) -> Array:
     return _logistic_forward(y, p, weights, mask)[0]
 
 
-def _logistic_forward(y: Array, p: Array, weights: Array, mask: Array) -> Any:
+def _logistic_forward(y: Array, p: Array, weights: Array, mask: Array) -> tuple[Array, Residuals]:
     likelihood = y * p + (1 - y) * (1 - p)
     cells = _masked(weights * clipped_log(likelihood), mask)
     total = -jnp.sum(cells)
     return total.reshape(1), (y, likelihood, weights, mask)
 
 
-def _logistic_backward(residuals: Any, g: Array) -> Any:
+def _logistic_backward(residuals: Residuals, g: Array) -> Gradients:
     y, likelihood, weights, mask = residuals
     return None, _masked(-g * weights * (2 * y - 1) / likelihood, mask), None, None
 
@@ -138,7 +139,7 @@ def _logistic_backward(residuals: Any, g: Array) -> Any:
 _logistic_cost = custom_gradient(_logistic_plain, _logistic_forward, _logistic_backward)
 
 
-def _logistic(call: Any, y: Array, p: Array, weights: Array | None = None) -> Array:
+def _logistic(call: Call, y: Array, p: Array, weights: Array | None = None) -> Array:
     y, p = jax.lax.stop_gradient(call.flat(y, 0)), call.flat(p, 1)
     mask = call.context.mask
     if weights is None:
@@ -169,7 +170,7 @@ def _error_shape(node: Node) -> Shape | None:
     return rule
 
 
-def _classification_error(call: Any, labels: Any, z: Any, top: Array | None = None) -> Array:
+def _classification_error(call: Call, labels: Any, z: Any, top: Array | None = None) -> Array:
     z = jax.lax.stop_gradient(_plain(call, z, 1))
     if is_sparse(labels) and labels.index.shape[-1] == 1:
         wanted = jnp.minimum(labels.elements()[..., 0], z.shape[-1] - 1)
@@ -200,7 +201,7 @@ def _class_based_shape(node: Node) -> Shape | None:
     return (1,)
 
 
-def _class_based(call: Any, labels: Array, h: Array, weights: Array, score: Array) -> Array:
+def _class_based(call: Call, labels: Array, h: Array, weights: Array, score: Array) -> Array:
     hidden, words = shapes.matrix(call.node.input(2).shape)
     ids = jax.lax.stop_gradient(call.flat(labels, 0)).astype(jnp.int32).reshape(-1, 4)
     h, score, mask = call.flat(h, 1), call.flat(score, 3), call.context.mask
@@ -241,7 +242,7 @@ _dummy_cost = custom_gradient(
 )
 
 
-def _dummy(call: Any, objective: Array, gradient: Array, z: Array) -> Array:
+def _dummy(call: Call, objective: Array, gradient: Array, z: Array) -> Array:
     return _dummy_cost(call.flat(objective, 0), call.flat(gradient, 1), call.flat(z, 2), call.context.mask)
 
 
@@ -257,7 +258,13 @@ def _dummy_shape(node: Node) -> Shape | None:
 
 
 def _criterion(
-    name: str, signatures: tuple[Signature, ...], meaning: str, formula: str, shape: Any, forward: Any, **fields: Any
+    name: str,
+    signatures: tuple[Signature, ...],
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
 ) -> NodeKind:
     return NodeKind(
         name,

@@ -1,6 +1,6 @@
 """Rules for criteria, and for other sums over a minibatch: a criterion becomes a function of a minibatch of ONNX.
 
-What is behind the ends of sequences does not count, where a model has their lengths.
+Padding of sequences does not count, where a model has their lengths.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -12,6 +12,7 @@ from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Criteria"
 SOURCE = "docs/specification/brainscript-library.md"
@@ -67,11 +68,11 @@ def _lambda_rank(gain: Array, score: Array, query: Array) -> Array:
     return ((1 - ratio / queries.astype(gain.dtype)) * 100 * gain.shape[0]).reshape(1)
 
 
-def _lambda_forward(gain: Array, score: Array, query: Array) -> Any:
+def _lambda_forward(gain: Array, score: Array, query: Array) -> tuple[Array, Residuals]:
     return _lambda_rank(gain, score, query), (gain, score, query)
 
 
-def _lambda_backward(residuals: Any, g: Array) -> Any:
+def _lambda_backward(residuals: Residuals, g: Array) -> Gradients:
     """For each pair of documents of a query: how much they should move apart. The incoming gradient has no part."""
     gain, score, query = residuals
     number, place, _ = _queries(query)
@@ -99,7 +100,7 @@ def _first_gain(gain: Array, score: Array, query: Array) -> Array:
 
 
 def _documents(function: Any) -> Any:
-    def forward(call: Any, gain: Array, score: Array, query: Array) -> Array:
+    def forward(call: Call, gain: Array, score: Array, query: Array) -> Array:
         stop = jax.lax.stop_gradient
         return function(stop(gain).reshape(-1), score.reshape(-1), stop(query).reshape(-1))
 

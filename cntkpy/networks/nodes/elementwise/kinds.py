@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
 from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, inputs, unchanged
@@ -34,7 +34,7 @@ def _log(x: Array) -> Array:
     return jnp.where(x < LOG_SMALLEST, jnp.asarray(LOG_CLIPPED, x.dtype), jnp.log(jnp.maximum(x, LOG_SMALLEST)))
 
 
-def _log_forward(x: Array) -> Any:
+def _log_forward(x: Array) -> tuple[Array, Residuals]:
     out = _log(x)
     return out, out
 
@@ -46,7 +46,7 @@ def _sqrt(x: Array) -> Array:
     return jnp.sqrt(jnp.maximum(x, 0))
 
 
-def _sqrt_forward(x: Array) -> Any:
+def _sqrt_forward(x: Array) -> tuple[Array, Residuals]:
     out = _sqrt(x)
     return out, out
 
@@ -59,7 +59,7 @@ def _reciprocal(x: Array) -> Array:
     return jnp.where(zero, jnp.zeros_like(x), 1 / jnp.where(zero, jnp.ones_like(x), x))
 
 
-def _reciprocal_forward(x: Array) -> Any:
+def _reciprocal_forward(x: Array) -> tuple[Array, Residuals]:
     out = _reciprocal(x)
     return out, out
 
@@ -76,12 +76,12 @@ def _clip(low: Array, high: Array, x: Array) -> Array:
     return jnp.where(x < low, low, jnp.minimum(x, high))
 
 
-def _clip_forward(low: Array, high: Array, x: Array) -> Any:
+def _clip_forward(low: Array, high: Array, x: Array) -> tuple[Array, Residuals]:
     out = _clip(low, high, x)
     return out, (out == x, low, high)
 
 
-def _clip_backward(residuals: Any, g: Array) -> Any:
+def _clip_backward(residuals: Residuals, g: Array) -> Gradients:
     same, low, high = residuals
     return jnp.zeros_like(low), jnp.zeros_like(high), jnp.where(same, g, jnp.zeros_like(g))
 
@@ -95,11 +95,11 @@ def _logplus(x: Array, y: Array) -> Array:
     return jnp.where(difference < -LOGPLUS_LARGEST, high, high + jnp.log1p(jnp.exp(difference)))
 
 
-def _logplus_forward(x: Array, y: Array) -> Any:
+def _logplus_forward(x: Array, y: Array) -> tuple[Array, Residuals]:
     return _logplus(x, y), (x, y)
 
 
-def _logplus_backward(residuals: Any, g: Array) -> Any:
+def _logplus_backward(residuals: Residuals, g: Array) -> Gradients:
     x, y = residuals
     difference = jnp.where(x == y, 0, x - y)
     return g * jax.nn.sigmoid(difference), g * jax.nn.sigmoid(-difference)
@@ -113,7 +113,7 @@ def _logplus_exact(x: Array, y: Array) -> Array:
     return high + jnp.log1p(jnp.exp(difference))
 
 
-def _logplus_exact_forward(x: Array, y: Array) -> Any:
+def _logplus_exact_forward(x: Array, y: Array) -> tuple[Array, Residuals]:
     return _logplus_exact(x, y), (x, y)
 
 
@@ -129,12 +129,12 @@ def _raised(x: Array, y: Array) -> Array:
     return jnp.power(x, y)
 
 
-def _power_forward(x: Array, y: Array) -> Any:
+def _power_forward(x: Array, y: Array) -> tuple[Array, Residuals]:
     out = _raised(x, y)
     return out, (x, y, out)
 
 
-def _power_backward(residuals: Any, g: Array) -> Any:
+def _power_backward(residuals: Residuals, g: Array) -> Gradients:
     x, y, out = residuals
     to_base = jnp.where(y == 0, jnp.zeros_like(x), y * jnp.power(x, y - 1))
     return g * to_base, g * out * jnp.log(jnp.where(x <= 0, jnp.ones_like(x), x))

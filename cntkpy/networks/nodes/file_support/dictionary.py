@@ -91,7 +91,7 @@ _NAMES: dict[type, str] = {
 }
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return _NAMES.get(cast("type[Any]", type(value)), "something else")
 
 

@@ -119,7 +119,7 @@ class Target:
         inputs: Iterable[Node] = (),
         suffix: str = "",
         shape: Shape | None = None,
-        **options: Any,
+        **options: object,
     ) -> Node:
         """Make a node for the record; with a suffix a further one."""
         return self.builder.add(self.record.name + suffix, kind, inputs, options, shape)

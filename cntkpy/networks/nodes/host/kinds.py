@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 
@@ -47,7 +48,7 @@ class HostFunction(Protocol):
         """A state for `backward`, and the value: samples like those of the operands with the most dynamic axes."""
         ...
 
-    def backward(self, state: Any, gradient: Samples) -> list[Samples | None]:
+    def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
         """The gradient by each operand, of the gradient by the value; None: it is 0."""
         ...
 
@@ -65,7 +66,7 @@ class StoredHost:
         dynamic: see `HostFunction`.
     """
 
-    def __init__(self, operation: str, state: Any, dynamic: Sequence[int]) -> None:
+    def __init__(self, operation: str, state: object, dynamic: Sequence[int]) -> None:
         self.operation, self.state, self.dynamic = operation, state, tuple(dynamic)
 
     def forward(self, operands: list[Samples]) -> tuple[Any, Samples]:
@@ -76,7 +77,7 @@ class StoredHost:
         """
         raise self._missing()
 
-    def backward(self, state: Any, gradient: Samples) -> list[Samples | None]:
+    def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
         """See `forward`."""
         raise self._missing()
 
@@ -116,7 +117,7 @@ class _States:
         self._numbers = itertools.count(1)
         self._kept: OrderedDict[int, Any] = OrderedDict()
 
-    def put(self, state: Any) -> int:
+    def put(self, state: object) -> int:
         """The number of a state."""
         number = next(self._numbers)
         self._kept[number] = state
@@ -182,7 +183,7 @@ def _shape(node: Node) -> Shape | None:
     return tuple(node.options[DIMS])
 
 
-def _computed(call: Any, *operands: Array) -> Array:
+def _computed(call: Call, *operands: Array) -> Array:
     """The value that the host computes."""
     host: HostFunction = call.options[HOST]
     if isinstance(host, StoredHost):
@@ -200,7 +201,7 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
     result = jax.ShapeDtypeStruct(shape, dtype)
     number = jax.ShapeDtypeStruct((), np.int64)
 
-    def value(mask: Any, *operands: Any) -> tuple[Any, NDArray[Any]]:
+    def value(mask: Array | None, *operands: Any) -> tuple[Any, NDArray[Any]]:
         steps = np.asarray(mask)
         pairs = zip(operands, host.dynamic, strict=True)
         try:
@@ -210,17 +211,17 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
             _failures.append(error)
             return None, np.full(shape, np.nan, dtype)
 
-    def value_only(mask: Any, *operands: Any) -> NDArray[Any]:
+    def value_only(mask: Array | None, *operands: object) -> NDArray[Any]:
         return value(mask, *operands)[1]
 
-    def value_and_state(mask: Any, *operands: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def value_and_state(mask: Array | None, *operands: object) -> tuple[NDArray[Any], NDArray[Any]]:
         state, result = value(mask, *operands)
         return result, np.asarray(states.put(state))
 
     def zeros(operands: tuple[Any, ...]) -> tuple[NDArray[Any], ...]:
         return tuple(np.zeros(operand.shape, operand.dtype) for operand in operands)
 
-    def gradients(ticket: Any, mask: Any, gradient: Any, *operands: Any) -> tuple[NDArray[Any], ...]:
+    def gradients(ticket: Any, mask: Array | None, gradient: Any, *operands: Any) -> tuple[NDArray[Any], ...]:
         places, state = np.asarray(mask), states.take(int(ticket))
         if _failures:
             return zeros(operands)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread
 
 Array = Any
@@ -50,10 +50,10 @@ def channels_last(window: Window) -> Any:
             precision=jax.lax.Precision.HIGHEST,
         )
 
-    def forward(x: Array, kernel: Array) -> Any:
+    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
         return primal(x, kernel), (x, kernel)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
         axes = tuple(range(x.ndim - 2))
         inside: list[tuple[int, int]] = []

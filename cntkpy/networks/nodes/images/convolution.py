@@ -42,6 +42,7 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Convolution and pooling"
 SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
@@ -109,7 +110,7 @@ def _shape_2d(node: Node) -> Shape | None:
     return (width, height, maps) if is_chw(node.options["imageLayout"]) else (maps, width, height)
 
 
-def _forward_2d(call: Any, weights: Array, x: Any) -> Any:
+def _forward_2d(call: Call, weights: Array, x: Any) -> Any:
     node = call.node
     geometry, channels = geometry_2d(node, node.input(1).shape)
     (kw, kh), (width, height) = geometry.kernel, geometry.inputs
@@ -238,7 +239,7 @@ def _shape_nd(node: Node) -> Shape | None:
     return plan.shape
 
 
-def _forward_nd(call: Any, weights: Array, x: Any) -> Any:
+def _forward_nd(call: Call, weights: Array, x: Any) -> Any:
     node = call.node
     plan = Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
@@ -314,7 +315,7 @@ def _shape(node: Node) -> Shape | None:
     return _shape_2d(node) if is_two_d(node.options) else _shape_nd(node)
 
 
-def _forward(call: Any, weights: Array, x: Any) -> Any:
+def _forward(call: Call, weights: Array, x: object) -> Any:
     if is_two_d(call.node.options):
         return _forward_2d(call, weights, plain(x) if isinstance(x, OneChannel) else x)
     return _forward_nd(call, weights, x)

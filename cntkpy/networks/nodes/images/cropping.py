@@ -19,6 +19,7 @@ from cntkpy.networks.nodes.inputs.kinds import is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 
@@ -114,7 +115,7 @@ def _shape(node: Node) -> Shape | None:
     return (*y[:2], *x[2:])
 
 
-def _crop(call: Any, x: Array, y: Array, *equal: Array) -> Array:
+def _crop(call: Call, x: Array, y: Array, *equal: Array) -> Array:
     left, top = crop_offsets(call.node)
     width, height = call.node.shape[:2]
     return x[..., top : top + height, left : left + width]

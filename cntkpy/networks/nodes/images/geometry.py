@@ -114,12 +114,12 @@ def placing(options: Mapping[str, Any], rank: int, kernel_rest: Shape, stride_re
     )
 
 
-def several(value: Any) -> tuple[Any, ...]:
+def several(value: object) -> tuple[Any, ...]:
     """An array option as a tuple; one value is an array of one."""
     return tuple(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else (value,)
 
 
-def extended(values: Any, kernel_rank: int, rank: int, remainder: Sequence[Any]) -> tuple[Any, ...]:
+def extended(values: object, kernel_rank: int, rank: int, remainder: Sequence[object]) -> tuple[Any, ...]:
     """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `remainder`."""
     values = list(several(values))
     if not values:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.images import images_of, is_image, plain, value_of
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -21,9 +21,12 @@ from cntkpy.networks.nodes.declare import (
     INTEGERS,
     TEXT,
     Argument,
+    Forward,
     NodeKind,
     Option,
     RecordForm,
+    ShapeRule,
+    Signature,
 )
 from cntkpy.networks.nodes.images.geometry import (
     SHARED_PADDING,
@@ -38,6 +41,7 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Convolution and pooling"
 SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
@@ -72,11 +76,11 @@ def _max_plain(geometry: Geometry) -> Any:
             out = jnp.maximum(out, cell)
         return out
 
-    def forward(x: Array) -> Any:
+    def forward(x: Array) -> tuple[Array, Residuals]:
         out = primal(x)
         return out, (x, out)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         x, out = residuals
         free = jnp.ones(out.shape, bool)
         parts: list[Array] = []
@@ -198,7 +202,7 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _pool(kind: str | None) -> Any:
-    def forward(call: Any, x: Any) -> Any:
+    def forward(call: Call, x: Any) -> Any:
         node = call.node
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()
@@ -244,7 +248,7 @@ def _unpool_shape(node: Node) -> Shape | None:
     return result
 
 
-def _unpool(call: Any, x: Array, pooled: Array) -> Array:
+def _unpool(call: Call, x: Array, pooled: Array) -> Array:
     """Each value at the place of the maximum of its window, zeros elsewhere."""
     if call.options.get("wholePicture"):
         geometry = _geometry(call.node, call.node.input(1).shape).reversed()
@@ -285,7 +289,15 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
+def _kind(
+    name: str,
+    signature: Signature,
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
+) -> NodeKind:
     return NodeKind(
         name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, prepare=_prepare, **fields
     )

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 
@@ -66,7 +67,7 @@ def _cells(node: Node, regions: Array, axis: int, size: int) -> Array:
     return _windows(_rounded(first * size), _rounded(second * size), node.options["outputShape"][axis], size)
 
 
-def _pool(call: Any, image: Array, regions: Array) -> Array:
+def _pool(call: Call, image: Array, regions: Array) -> Array:
     """Arrays are (T, S, C, H, W) and (T, S, R, 4), constants without T and S; the result is (T, S, R, C, h, w)."""
     node = call.node
     regions = jax.lax.stop_gradient(regions)
@@ -90,11 +91,11 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
         largest = _each(rows, wide, _maximum)  # (T, S, R, C, h, w)
         return jnp.where(jnp.isneginf(largest), jnp.zeros_like(largest), largest)
 
-    def forward(image: Array, columns: Array, rows: Array) -> Any:
+    def forward(image: Array, columns: Array, rows: Array) -> tuple[Array, Residuals]:
         filled = jnp.any(rows, axis=-1)[:, :, :, None, :, None] & jnp.any(columns, axis=-1)[:, :, :, None, None, :]
         return primal(image, columns, rows), (_places(image, columns, rows), filled)
 
-    def backward(residuals: Any, g: Array) -> Any:
+    def backward(residuals: Residuals, g: Array) -> Gradients:
         place, filled = residuals
         samples, size = math.prod(image.shape[:3]), math.prod(image.shape[3:])
         index, slopes = (

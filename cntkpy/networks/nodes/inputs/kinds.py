@@ -42,12 +42,12 @@ _IMAGE = (
 )
 
 
-def is_chw(layout: Any) -> bool:
+def is_chw(layout: object) -> bool:
     """Return whether an `imageLayout` value means `[W x H x C]`."""
     return str(layout).lower() in ("chw", "cudnn")
 
 
-def image_shape(width: int, height: int, channels: int, layout: Any) -> tuple[int, int, int]:
+def image_shape(width: int, height: int, channels: int, layout: object) -> tuple[int, int, int]:
     """The sample shape of an image in that layout."""
     return (width, height, channels) if is_chw(layout) else (channels, width, height)
 

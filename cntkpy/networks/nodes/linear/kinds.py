@@ -7,17 +7,28 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, dot, product
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    INTEGER,
+    Argument,
+    Forward,
+    NodeKind,
+    Option,
+    RecordForm,
+    ShapeRule,
+    TimeRule,
+    inputs,
+)
 from cntkpy.networks.nodes.elementwise.kinds import absolute
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Linear algebra and reductions"
 SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
@@ -81,7 +92,7 @@ def _add_axes(node: Node, a: Node, right: Shape) -> None:
         a.shape = (*a.shape, *(0,) * missing)
 
 
-def _rows_of(call: Any, matrix: Array, x: Any) -> Array:
+def _rows_of(call: Call, matrix: Array, x: Any) -> Array:
     """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
     gathered = call.context.gathered.get(call.node.input(0).name)
     return jnp.take(matrix, x.rows, axis=0, mode="clip") if gathered is None else gathered.astype(matrix.dtype)
@@ -94,7 +105,7 @@ def _sparse_product(rows: Array, x: Any) -> Array:
     return jnp.einsum("tskm,tsk->tsm", rows[x.index], x.values.astype(rows.dtype), precision="highest")
 
 
-def _times(call: Any, a: Array, x: Any) -> Array:
+def _times(call: Call, a: Array, x: Any) -> Array:
     """In memory A is (kr ... k1, o), x is (T, S, rest, kr ... k1): a product of joined axes."""
     a_node, x_node = call.node.input(0), call.node.input(1)
     rank = int(call.options.get("outputRank", 1))
@@ -150,7 +161,7 @@ def _transpose_times_shape(node: Node) -> Shape | None:
     return result
 
 
-def _transpose_times(call: Any, a: Array, x: Array) -> Array:
+def _transpose_times(call: Call, a: Array, x: Array) -> Array:
     a_node, x_node = call.node.input(0), call.node.input(1)
     inner, out = shapes.matrix(a_node.shape)
     if a_node.has_layout:
@@ -169,7 +180,7 @@ def _norm(x: Array) -> Array:
     return jnp.sqrt(jnp.sum(x * x)).reshape(1)
 
 
-def _norm_forward(x: Array) -> Any:
+def _norm_forward(x: Array) -> tuple[Array, Residuals]:
     out = _norm(x)
     return out, (x, out)
 
@@ -178,7 +189,7 @@ _frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (
 
 
 def _reduce(function: Callable[[Array], Array]) -> Callable[[Any, Array], Array]:
-    def forward(call: Any, x: Array) -> Array:
+    def forward(call: Call, x: Array) -> Array:
         return function(call.masked(x) if call.node.input(0).has_layout else x)
 
     return forward
@@ -192,7 +203,7 @@ def _sum_of_absolutes(x: Array) -> Array:
     return jnp.sum(absolute(x)).reshape(1)
 
 
-def _column_sum(call: Any, x: Array) -> Array:
+def _column_sum(call: Call, x: Array) -> Array:
     return jnp.sum(call.flat(x), axis=-1, keepdims=True)
 
 
@@ -211,7 +222,7 @@ def _khatri_rao_shape(node: Node) -> Shape | None:
     return None if x is None or y is None else (shapes.size(x) * shapes.size(y),)
 
 
-def _khatri_rao(call: Any, x: Array, y: Array) -> Array:
+def _khatri_rao(call: Call, x: Array, y: Array) -> Array:
     x, y = call.flat(x, 0), call.flat(y, 1)
     return (y[..., :, None] * x[..., None, :]).reshape(*x.shape[:2], -1)
 
@@ -240,7 +251,7 @@ def _same_rows(rule: Any) -> Any:
     return shape
 
 
-def _cos_distance(call: Any, x: Array, y: Array) -> Array:
+def _cos_distance(call: Call, x: Array, y: Array) -> Array:
     return _cosine(call.flat(x, 0), call.flat(y, 1))
 
 
@@ -265,7 +276,7 @@ def _negative_samples_shape(node: Node) -> Shape | None:
     return (_number(node.input(3), "the number of negative samples") + 1,)
 
 
-def _cos_negative(call: Any, x: Array, y: Array, shift: Array, negatives: Array) -> Array:
+def _cos_negative(call: Call, x: Array, y: Array, shift: Array, negatives: Array) -> Array:
     x, y = call.flat(x, 0), call.flat(y, 1)
     lead = x.shape[:2]
     x, y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
@@ -285,14 +296,14 @@ def _transpose_shape(node: Node) -> Shape | None:
     return (x[1], x[0], *x[2:])
 
 
-def _transpose(call: Any, x: Array) -> Array:
+def _transpose(call: Call, x: Array) -> Array:
     x_node = call.node.input(0)
     lead = x.shape[:2] if x_node.has_layout else ()
     shape = shapes.padded(x_node.shape, 2)
     return jnp.swapaxes(x.reshape(*lead, *reversed(shape)), -1, -2)
 
 
-def _diagonal(call: Any, x: Array) -> Array:
+def _diagonal(call: Call, x: Array) -> Array:
     return jnp.diagonal(x.reshape(call.node.shape[1], -1)).reshape(-1, 1)
 
 
@@ -322,7 +333,7 @@ def _lookup_shape(node: Node) -> Shape | None:
     return (rows * (shapes.size(x.shape) // words),)
 
 
-def _lookup(call: Any, table: Array, x: Any) -> Array:
+def _lookup(call: Call, table: Array, x: Any) -> Array:
     words, rows = call.node.input(0).shape[1], call.node.input(0).shape[0]
     blocks = call.node.shape[0] // rows
     if is_sparse(x):
@@ -337,7 +348,13 @@ def _lookup(call: Any, table: Array, x: Any) -> Array:
 
 
 def _kind(
-    name: str, names: tuple[str, ...], meaning: str, formula: str, shape: Any, forward: Any, **fields: Any
+    name: str,
+    names: tuple[str, ...],
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
 ) -> NodeKind:
     return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 

@@ -14,6 +14,7 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Normalisation"
 SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
@@ -40,7 +41,7 @@ def _normalisation_shape(node: Node) -> Shape | None:
     return x
 
 
-def _like(call: Any, statistic: Array, index: int) -> Array:
+def _like(call: Call, statistic: Array, index: int) -> Array:
     """Mean or deviation in the sample shape of the data (also for `[M x 1]` with data `[1 x 1 x M]`)."""
     shape, operand_shape = call.node.shape, call.node.input(index).shape
     if shapes.size(operand_shape) == shapes.size(shape) and not call.node.input(index).has_layout:
@@ -50,11 +51,11 @@ def _like(call: Any, statistic: Array, index: int) -> Array:
     return statistic.reshape(*statistic.shape[:lead], *(1,) * missing, *statistic.shape[lead:])
 
 
-def _normalise(call: Any, x: Array, mean: Array, scale: Array) -> Array:
+def _normalise(call: Call, x: Array, mean: Array, scale: Array) -> Array:
     return (x - _like(call, mean, 1)) * _like(call, scale, 2)
 
 
-def _denormalise(call: Any, x: Array, mean: Array, scale: Array) -> Array:
+def _denormalise(call: Call, x: Array, mean: Array, scale: Array) -> Array:
     scale = _like(call, scale, 2)
     small = jnp.abs(scale) < 1e-30
     scale = jnp.where(small, jnp.where(scale < 0, -1e-30, 1e-30).astype(scale.dtype), scale)
@@ -86,7 +87,7 @@ def _batch_shape(node: Node) -> Shape | None:
     return x
 
 
-def _momentum(constant: Any, samples: Any, seen: Any) -> Any:
+def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
     """Share of this minibatch in the running statistics."""
     return jnp.where(
         seen == 0,
@@ -107,13 +108,13 @@ def _momentum(constant: Any, samples: Any, seen: Any) -> Any:
     )
 
 
-def _blend(constant: Any, samples: Any, seen: Any) -> Any:
+def _blend(constant: Any, samples: Any, seen: Any) -> Array:
     """Share of the running statistics in the normalisation."""
     finite = jnp.where(jnp.isinf(constant), 1.0, constant / (constant + samples))
     return jnp.where((seen == 0) | (constant == 0), 0.0, finite)
 
 
-def _batch_normalise(call: Any, x: Any, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Any:
+def _batch_normalise(call: Call, x: object, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Array:
     context, node, options = call.context, call.node, call.node.options
     shape = node.shape
     count = shape[-1] if options["spatial"] else shapes.size(shape)

@@ -24,6 +24,7 @@ from cntkpy.networks.nodes.declare import (
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "The run"
 SOURCE = "docs/specification/brainscript-library.md"
@@ -41,7 +42,7 @@ def _property(options: dict[str, Any]) -> None:
         raise ShapeProblem(f"there is no property '{options['propertyName']}'", "the properties are: isTraining")
 
 
-def _environment(call: Any) -> Array:
+def _environment(call: Call) -> Array:
     return jnp.full((1,), 1 if call.context.training else 0, call.context.dtype)
 
 
@@ -61,7 +62,7 @@ def mean_so_far(node: Node, state: Any) -> Array:
     return total / jnp.maximum(count, 1)
 
 
-def _accumulate(call: Any, x: Array) -> Array:
+def _accumulate(call: Call, x: Array) -> Array:
     context, name = call.context, call.node.name
     state = {name + key: context.state.get(name + key, start) for key, start in _nothing_yet(call.node).items()}
     cells = jax.lax.stop_gradient(call.masked(x)).astype(jnp.float64)
@@ -71,7 +72,7 @@ def _accumulate(call: Any, x: Array) -> Array:
     return mean_so_far(call.node, state).astype(context.dtype)
 
 
-def _traced(call: Any, x: Array) -> Array:
+def _traced(call: Call, x: Array) -> Array:
     nudge = call.context.state.get(call.node.name + NUDGE)
     return x if nudge is None or nudge.shape != x.shape else x + nudge
 
@@ -91,7 +92,7 @@ def _assigned_shape(node: Node) -> Shape | None:
     return x.shape
 
 
-def _assigned(call: Any, target: Array, x: Array) -> Array:
+def _assigned(call: Call, target: Array, x: Array) -> Array:
     context, name = call.context, call.node.input(0).name
     value = jax.lax.stop_gradient(x)
     if name in context.state:

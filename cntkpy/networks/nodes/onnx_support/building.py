@@ -179,7 +179,7 @@ class Building:
         return name
 
     def node(
-        self, kind: str, /, *inputs: Node, name: str = "", shape: Sequence[int] | None = None, **options: Any
+        self, kind: str, /, *inputs: Node, name: str = "", shape: Sequence[int] | None = None, **options: object
     ) -> Node:
         """Add a node, and infer its shape if that is not given.
 
@@ -322,7 +322,7 @@ class Use:
             raise Unusable(f"its input {index + 1} depends on the data; only constants are supported there")
         return value
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """An attribute.
 
         Raises:
@@ -382,7 +382,7 @@ class Use:
             raise Unusable(f"its input {index + 1} must be one number")
         return float(value.reshape(()))
 
-    def refuse(self, name: str, *allowed: Any) -> None:
+    def refuse(self, name: str, *allowed: object) -> None:
         """Refuse an attribute whose value is none of the allowed ones."""
         value = self.get(name)
         if value is not None and value not in allowed:
@@ -394,7 +394,7 @@ class Use:
             axes = next(operand.axes for operand in self.inputs if isinstance(operand, Data))
         return [self.build.data(node, axes)]
 
-    def part(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
+    def part(self, kind: str, *inputs: Value | None, **attributes: object) -> Value:
         """The first result of another operator of ONNX, which this one is made of.
 
         Raises:

@@ -133,11 +133,11 @@ class Emitter:
 
     # ---- values
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, kind: str, *inputs: str, **attributes: object) -> str:
         """Add an operator with one result; its name."""
         return self.several(kind, inputs, 1, **attributes)[0]
 
-    def several(self, kind: str, inputs: Sequence[str], results: int, **attributes: Any) -> list[str]:
+    def several(self, kind: str, inputs: Sequence[str], results: int, **attributes: object) -> list[str]:
         """Add an operator with several results; their names."""
         names = [self.fresh() for _ in range(results)]
         self.graph.operators.append(Operator(kind, list(inputs), names, attributes))

@@ -15,9 +15,9 @@ def total(use: Use, cells: str, rank: int, index: int = 0) -> str:
 
 
 def require_whole(use: Use) -> None:
-    """Refuse what would take what is behind the ends of sequences for samples."""
+    """Refuse an operation that would take padding for samples."""
     if (use.node.input(0).axis or "") in use.emit.lengths:
-        raise NotExpressible("it would compare samples with what is behind the ends of sequences; leave out lengths")
+        raise NotExpressible("it would compare samples with padding; export without --lengths")
 
 
 def sample_rows(use: Use, index: int) -> str:

@@ -21,6 +21,7 @@ from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, TEXT, Argument, Node
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 Array = Any
 State = tuple[Array, ...]
@@ -211,7 +212,7 @@ def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Ar
     return jax.lax.scan(step, start, (known, fresh), reverse=layer.backwards)[1]
 
 
-def _starts(call: Any, x: Array, backwards: bool) -> Array:
+def _starts(call: Call, x: Array, backwards: bool) -> Array:
     """Return the steps where a sequence begins (for a backward layer: ends); gaps start over, too."""
     context = call.context
     distance = context.to_end if backwards else context.to_start
@@ -223,7 +224,7 @@ def _starts(call: Any, x: Array, backwards: bool) -> Array:
     return distance <= 0
 
 
-def _forward(call: Any, weights: Array, x: Array) -> Array:
+def _forward(call: Call, weights: Array, x: Array) -> Array:
     node, options = call.node, call.options
     cell, hidden = cell_of(options), int(options["hiddenDims"])
     along_axis, shape = int(options["axis"]) == 2, x.shape

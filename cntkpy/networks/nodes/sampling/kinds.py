@@ -10,16 +10,18 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.call import NO_SEED
+from cntkpy.networks.nodes.call import NO_SEED, Call
 from cntkpy.networks.nodes.declare import (
     BOOLEAN,
     INTEGER,
     REAL,
     TEXT,
     Argument,
+    Forward,
     NodeKind,
     Option,
     RecordForm,
+    ShapeRule,
     TimeRule,
     inputs,
 )
@@ -72,7 +74,7 @@ def _not_drawn_yet(node: Node) -> dict[str, np.ndarray]:
     return {DRAWN: np.zeros((), np.int32)}
 
 
-def _key(call: Any) -> Array:
+def _key(call: Call) -> Array:
     """Another one for every minibatch."""
     context, name = call.context, call.node.name + DRAWN
     drawn = jnp.asarray(context.state.get(name, 0), jnp.int32)
@@ -92,7 +94,7 @@ def _order(key: Array, logarithms: Array, count: int) -> Array:
     return jax.lax.top_k(logarithms + jax.random.gumbel(key, logarithms.shape, logarithms.dtype), count)[1]
 
 
-def _sample(call: Any, weights: Array) -> Array:
+def _sample(call: Call, weights: Array) -> Array:
     """One-hot columns; in memory `(numSamples, n)`."""
     logarithms, count = _logarithms(weights), int(call.options["numSamples"])
     if call.options["sampleWithReplacement"]:
@@ -102,7 +104,7 @@ def _sample(call: Any, weights: Array) -> Array:
     return jax.nn.one_hot(chosen, logarithms.shape[0], dtype=call.context.dtype)
 
 
-def _frequency(call: Any, weights: Array) -> Array:
+def _frequency(call: Call, weights: Array) -> Array:
     """Return the expected number of each class in a sample; in memory `(1, n)`."""
     logarithms, count = _logarithms(weights), int(call.options["numSamples"])
     chances = jnp.exp(logarithms)
@@ -119,19 +121,19 @@ def _frequency(call: Any, weights: Array) -> Array:
     return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]
 
 
-def _uniform(key: Array, shape: Any, low: float, high: float) -> Array:
+def _uniform(key: Array, shape: tuple[int, ...], low: float, high: float) -> Array:
     return jax.random.uniform(key, shape, minval=low, maxval=high)
 
 
-def _normal(key: Array, shape: Any, mean: float, scale: float) -> Array:
+def _normal(key: Array, shape: tuple[int, ...], mean: float, scale: float) -> Array:
     return mean + scale * jax.random.normal(key, shape)
 
 
-def _gumbel(key: Array, shape: Any, place: float, scale: float) -> Array:
+def _gumbel(key: Array, shape: tuple[int, ...], place: float, scale: float) -> Array:
     return place + scale * jax.random.gumbel(key, shape)
 
 
-def _bernoulli(key: Array, shape: Any, mean: float, _: float) -> Array:
+def _bernoulli(key: Array, shape: tuple[int, ...], mean: float, _: float) -> Array:
     return jax.random.bernoulli(key, mean, shape)
 
 
@@ -143,14 +145,14 @@ DISTRIBUTIONS: dict[str, Callable[[Array, Any, float, float], Array]] = {
 }
 
 
-def _random_like(call: Any, x: Array) -> Array:
+def _random_like(call: Call, x: Array) -> Array:
     """Numbers of the shape of x; without a gradient to x."""
     options = call.options
     draw = DISTRIBUTIONS[options["distribution"]]
     return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
 
 
-def _kind(name: str, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
+def _kind(name: str, meaning: str, formula: str, shape: ShapeRule | None, forward: Forward, **fields: Any) -> NodeKind:
     signature = (Argument("weights"), Argument("numSamples", INTEGER), Argument("sampleWithReplacement", BOOLEAN))
     return NodeKind(
         name,

@@ -17,7 +17,18 @@ from cntkpy.networks.graph import axes, shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call, masked
-from cntkpy.networks.nodes.declare import BOOLEAN, REAL, NodeKind, Option, RecordForm, TimeRule, inputs
+from cntkpy.networks.nodes.declare import (
+    BOOLEAN,
+    REAL,
+    Forward,
+    NodeKind,
+    Option,
+    RecordForm,
+    ShapeRule,
+    Signature,
+    TimeRule,
+    inputs,
+)
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -206,7 +217,9 @@ def _with_steps(array: Array, wanted: int) -> Array:
     return array[:wanted] if missing <= 0 else jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
 
 
-def _kind(name: str, operands: Any, meaning: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
+def _kind(
+    name: str, operands: Signature, meaning: str, shape: ShapeRule | None, forward: Forward, **fields: Any
+) -> NodeKind:
     return NodeKind(name, (operands,), meaning, "", shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 

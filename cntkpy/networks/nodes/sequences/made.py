@@ -11,7 +11,7 @@ from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call, masked
-from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
+from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signature, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
@@ -84,7 +84,15 @@ def _sequence_like(call: Call, x: Array, like: Array) -> Array:
     return masked(values, mask)
 
 
-def _kind(name: str, signatures: Any, meaning: str, shape: Any, forward: Any, time: TimeRule, example: str) -> NodeKind:
+def _kind(
+    name: str,
+    signatures: tuple[Signature, ...],
+    meaning: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    time: TimeRule,
+    example: str,
+) -> NodeKind:
     return NodeKind(
         name,
         signatures,

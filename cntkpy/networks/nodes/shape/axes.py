@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.images import ChannelsLast, OneChannel, is_image, plain
-from cntkpy.networks.arrays.lazy import custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -17,8 +17,11 @@ from cntkpy.networks.nodes.declare import (
     INTEGERS,
     TEXT,
     Argument,
+    Forward,
     NodeKind,
     Option,
+    ShapeRule,
+    Signature,
     TimeRule,
     inputs,
     unchanged,
@@ -26,6 +29,7 @@ from cntkpy.networks.nodes.declare import (
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Shape"
 SOURCE = "docs/specification/brainscript-library.md"
@@ -67,7 +71,7 @@ def _slice_shape(node: Node) -> Shape | None:
     return (*x[: axis - 1], end - begin, *x[axis:])
 
 
-def _slice(call: Any, x: Array) -> Array:
+def _slice(call: Call, x: Array) -> Array:
     axis = int(call.options["axis"])
     if not call.node.input(0).shape:
         return x[..., None]
@@ -102,7 +106,7 @@ def _new_shape(node: Node) -> Shape | None:
     return (*x[: begin - 1], *dims, *x[end - 1 :])
 
 
-def _reshape(call: Any, x: Any) -> Any:
+def _reshape(call: Call, x: Any) -> Array:
     operand_shape, behind = call.node.input(0).shape, call.node.shape
     if is_image(x) and behind == (*operand_shape, 1):
         return OneChannel(x.array)
@@ -127,7 +131,7 @@ def _transposed_shape(node: Node) -> Shape | None:
     return tuple(dims)
 
 
-def _transpose(call: Any, x: Array) -> Array:
+def _transpose(call: Call, x: Array) -> Array:
     first, second = int(call.options["axis1"]), int(call.options["axis2"])
     lead = x.shape[:2] if call.node.has_layout else ()
     dims = shapes.padded(call.node.input(0).shape, max(first, second))
@@ -159,7 +163,7 @@ def _extreme(largest: bool) -> Any:
     def primal(x: Array) -> Array:
         return (jnp.max if largest else jnp.min)(x, axis=-1, keepdims=True)
 
-    def forward(x: Array) -> Any:
+    def forward(x: Array) -> tuple[Array, Residuals]:
         out = primal(x)
         # XLA may compute x once more for the comparison, and round it in another way
         rounding = jnp.where(jnp.isfinite(out), 2 * jnp.finfo(x.dtype).eps * jnp.abs(out), 0)
@@ -168,7 +172,7 @@ def _extreme(largest: bool) -> Any:
     return custom_gradient(primal, forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))
 
 
-def _reduce(call: Any, x: Array) -> Array:
+def _reduce(call: Call, x: Array) -> Array:
     axis, how = int(call.options["axis"]), str(call.options["reductionOp"])
     lead = x.shape[:2] if call.node.has_layout else ()
     rows = x.reshape(*lead, -1) if axis == 0 else jnp.moveaxis(x, -axis, -1)
@@ -195,7 +199,7 @@ def _over_minibatch_shape(node: Node) -> Shape | None:
     return node.input(0).shape
 
 
-def _over_minibatch(call: Any, x: Array) -> Array:
+def _over_minibatch(call: Call, x: Array) -> Array:
     if not call.node.input(0).has_layout:
         return x
     how = str(call.options["reductionOp"])
@@ -218,7 +222,7 @@ def _top_shape(node: Node) -> Shape | None:
     return (*x[: axis - 1], k, *x[axis:])
 
 
-def _top(call: Any, x: Array) -> Array:
+def _top(call: Call, x: Array) -> Array:
     axis = int(call.options["axis"])
     rows = jnp.moveaxis(x, -axis, -1)
     values, numbers = jax.lax.top_k(rows, int(call.options["k"]))
@@ -226,11 +230,19 @@ def _top(call: Any, x: Array) -> Array:
     return jnp.moveaxis(result, -1, -axis)
 
 
-def _pass(call: Any, x: Array) -> Array:
+def _pass(call: Call, x: Array) -> Array:
     return x
 
 
-def _kind(name: str, signature: Any, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any) -> NodeKind:
+def _kind(
+    name: str,
+    signature: Signature,
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
+) -> NodeKind:
     return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 
 

@@ -8,11 +8,22 @@ from cntkpy.networks.arrays.lazy import jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import INTEGER, TEXT, Argument, NodeKind, Option, RecordForm, Signature
+from cntkpy.networks.nodes.declare import (
+    INTEGER,
+    TEXT,
+    Argument,
+    Forward,
+    NodeKind,
+    Option,
+    RecordForm,
+    ShapeRule,
+    Signature,
+)
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, image_shape
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Shape"
 SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
@@ -42,7 +53,7 @@ def _row_slice_shape(node: Node) -> Shape | None:
     return (end - begin, *x[1:])
 
 
-def _row_slice(call: Any, x: Array) -> Array:
+def _row_slice(call: Call, x: Array) -> Array:
     begin, end = row_range(call.node, x.shape[-1])
     return x[..., begin:end]
 
@@ -58,7 +69,7 @@ def _row_stack_shape(node: Node) -> Shape | None:
     return (sum(s[0] for s in known), *shapes.broadcast([(1, *s[1:]) for s in known])[1:])
 
 
-def _row_stack(call: Any, *arrays: Array) -> Array:
+def _row_stack(call: Call, *arrays: Array) -> Array:
     shape = call.node.shape
     tail = tuple(reversed(shape[1:]))
     lead = (call.context.T, call.context.S) if call.node.has_layout else ()
@@ -76,7 +87,7 @@ def _row_repeat_shape(node: Node) -> Shape | None:
     return None if x is None else (*x[:-1], x[-1] * count)
 
 
-def _row_repeat(call: Any, x: Array) -> Array:
+def _row_repeat(call: Call, x: Array) -> Array:
     flat = call.flat(x)
     return jnp.tile(flat, (1, 1, int(call.options["count"]))).reshape(*x.shape[:2], *reversed(call.node.shape))
 
@@ -104,13 +115,19 @@ def _reshape_shape(node: Node) -> Shape | None:
     return image_shape(dims[0], dims[1], dims[2], options["imageLayout"])
 
 
-def _reshape(call: Any, x: Array) -> Array:
+def _reshape(call: Call, x: Array) -> Array:
     lead = x.shape[:2] if call.node.has_layout else ()
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
 def _kind(
-    name: str, signature: Signature, meaning: str, formula: str, shape: Any, forward: Any, **fields: Any
+    name: str,
+    signature: Signature,
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
 ) -> NodeKind:
     return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
 

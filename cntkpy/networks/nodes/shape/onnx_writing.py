@@ -81,7 +81,7 @@ def reduce_minibatch(use: Use) -> str:
     """A reduction over all samples."""
     kind, x = REDUCTIONS[str(use.options["reductionOp"])], use.operands[0]
     if use.emit.lengths:
-        raise NotExpressible("it would count what is behind the ends of sequences; export without lengths")
+        raise NotExpressible("it would count padding; export without --lengths")
     return use.emit.reduce(kind, x.name, range(x.lead), keep=False)
 
 

@@ -163,7 +163,7 @@ def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str,
 
 
 class BinaryReader(Reader):
-    """Reader that also knows label mappings, statistics and the raw bytes of sections."""
+    """Reader that also knows the label mappings of sections."""
 
     def __init__(self, source: RecordSource, sections: dict[str, StoredSection]):
         super().__init__(source)
@@ -176,23 +176,6 @@ class BinaryReader(Reader):
             inside = next((inner for inner in section.inside if inner.header.kind == f.MAPPING), None)
             return inside.strings() if inside else {}
         return section.strings()
-
-    def get_statistics(self, name: str) -> dict[str, float]:
-        """Numbers of a section of type Stats, or of a stream that has one inside."""
-        section = self._section(name)
-        if section.header.kind in f.RECORDS:
-            section = next((inner for inner in section.inside if inner.header.kind == f.STATISTICS), section)
-        return section.statistics()
-
-    def get_data(self, name: str, first: int = 0, records: int | None = None) -> bytes:
-        """The raw bytes of records of any section."""
-        section = self._section(name)
-        h = section.header
-        step = h.element_size * (h.per_record or 1)
-        count = h.records - first if records is None else records
-        if first < 0 or count < 0 or first + count > h.records:
-            raise section.error(f"has {h.records} records; {first} to {first + count - 1} were asked for")
-        return section.file.bytes(section.begin + first * step, count * step)
 
     def _section(self, name: str) -> StoredSection:
         if name.lower() not in self.sections:

@@ -218,25 +218,6 @@ class FeatureSource:
         if second is not None:
             second.result()
 
-    def _copy_in_python(
-        self, group: _Group, which: np.ndarray, begin: np.ndarray, end: np.ndarray, out: np.ndarray, place: np.ndarray
-    ) -> None:
-        """The fallback of `_copy` and of what follows it."""
-        s = self.script
-        several = zip(which.tolist(), begin.tolist(), end.tolist(), place.tolist(), strict=True)
-        for u, a, b, row in several:
-            file = group.file(int(s.file[u]))
-            low, high = int(s.first[u]), int(s.last[u])
-            wanted = np.array([min(max(low + index, low), high) for index in range(a, b)])
-            first, last = int(wanted[0]), int(wanted[-1])
-            try:
-                frames = file.raw(first, last + 1)
-            except DataError as error:
-                raise DataError(f"{s.place(u)}: {error.message}", path=file.path, hint=error.hint) from None
-            if file.scales is not None:
-                frames = expand(frames, *file.scales)
-            out[row : row + b - a] = frames[wanted - first]
-
     def _copy_with_retries(self, group: _Group, u: int, begin: int, end: int, words: np.ndarray, place: int) -> None:
         """Copy frames of utterance `u` that could not be read in one go; `FileBytes` tries again, or tells why not."""
         from . import feature_kernels as k
@@ -268,7 +249,7 @@ class FeatureSource:
         in_python = fits_budget(_COPY_WORK * len(which) + rows * self.stored // 8)
         for group, mine in self._opened(s.file[which]):
             if in_python:
-                self._copy_in_python(group, which[mine], begin[mine], end[mine], out, place[mine])
+                _copy_in_python(self.script, group, which[mine], begin[mine], end[mine], out, place[mine])
                 continue
             some = which[mine], begin[mine], end[mine], place[mine]
             words = np.empty(out.size, np.uint16) if group.scales is not None else out.reshape(-1).view(np.uint32)
@@ -281,3 +262,22 @@ class FeatureSource:
             parts = out.reshape(len(out), self.energy, -1)
             out = np.concatenate([parts, np.zeros((*parts.shape[:2], 1), np.float32)], axis=2).reshape(len(out), -1)
         return out, place
+
+
+def _copy_in_python(
+    s: Script, group: _Group, which: np.ndarray, begin: np.ndarray, end: np.ndarray, out: np.ndarray, place: np.ndarray
+) -> None:
+    """The fallback of `_copy` and of what follows it."""
+    several = zip(which.tolist(), begin.tolist(), end.tolist(), place.tolist(), strict=True)
+    for u, a, b, row in several:
+        file = group.file(int(s.file[u]))
+        low, high = int(s.first[u]), int(s.last[u])
+        wanted = np.array([min(max(low + index, low), high) for index in range(a, b)])
+        first, last = int(wanted[0]), int(wanted[-1])
+        try:
+            frames = file.raw(first, last + 1)
+        except DataError as error:
+            raise DataError(f"{s.place(u)}: {error.message}", path=file.path, hint=error.hint) from None
+        if file.scales is not None:
+            frames = expand(frames, *file.scales)
+        out[row : row + b - a] = frames[wanted - first]

@@ -44,7 +44,7 @@ class MapFile:
         starts, stops = _lines(buffer)
         if not len(starts):
             raise DataError(f"The map file {path} is empty.", path=path, hint=_HINT)
-        keyed, self._starts, self._stops, labelled = self._columns(buffer, starts, stops, labels)
+        keyed, self._starts, self._stops, labelled = _columns(path, buffer, starts, stops, labels)
         self.classes = None
         if labels is not None:
             self.classes = self._labels(buffer, labelled, labels)
@@ -89,49 +89,22 @@ class MapFile:
 
     # -------------------------------------------------------------------------------------------- columns
 
-    def _columns(
-        self, buffer: np.ndarray, starts: np.ndarray, stops: np.ndarray, labels: int | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Per line: whether it has a key; begin and end of its path; begin and end of its label."""
-        tabs = np.append(np.flatnonzero(buffer == _TAB), np.full(3, len(buffer)))
-        first = np.searchsorted(tabs, starts)
-        item, two, three = (np.minimum(tabs[np.minimum(first + i, len(tabs) - 1)], stops) for i in range(3))
-        keyed = three > two + 1  # there is a third column with something in it
-        path_from = np.where(keyed, item + 1, starts)
-        path_to = np.where(keyed, two, item)
-        label_from = np.minimum(np.where(keyed, two + 1, item + 1), stops)
-        label_to = np.where(keyed, three, two)
-        bad = path_to <= path_from
-        if labels is not None:
-            bad |= label_to <= label_from
-        if bad.any():
-            index = int(np.argmax(bad))
-            raise self._error(
-                index,
-                "Invalid map file format, must contain 2 or 3 tab-delimited columns, line {line} in file {file}.",
-                _HINT
-                + (
-                    "; the columns are divided by tabs, not by blanks"
-                    if starts[index] < stops[index]
-                    else "; there may be no blank lines"
-                ),
-            )
-        return keyed, path_from, path_to, (label_from, label_to)
-
     def _labels(self, buffer: np.ndarray, where: tuple[np.ndarray, np.ndarray], dim: int) -> np.ndarray:
         """Classes int32[N]."""
         values, good, ends = _numbers(buffer, *where)
         if not good.all():
             index = int(np.argmin(good))
             text = self._data[where[0][index] : where[1][index]].decode("utf-8", "backslashreplace")
-            raise self._error(
+            raise _error(
+                self.path,
                 index,
                 "Cannot parse label value on line {line}, second column, in file {file}.",
                 f"a label is the number of a class, counted from 0, not '{text}'",
             )
         if (values >= dim).any():
             index = int(np.argmax(values >= dim))
-            raise self._error(
+            raise _error(
+                self.path,
                 index,
                 f"Image '{self.name(index)}' has invalid class id '{values[index]}'. It is exceeding the label "
                 f"dimension of '{dim}'. Line {{line}} in file {{file}}.",
@@ -184,7 +157,8 @@ class MapFile:
             index = int(np.flatnonzero(keyed)[np.argmin(good)])
             if not primary:
                 name = self._text(starts[index], ends[index])
-                raise self._error(
+                raise _error(
+                    self.path,
                     index,
                     f"Invalid numeric sequence id '{name}' (line {{line}} in {{file}}).",
                     "add useNumericSequenceKeys=false to the reader if keys are texts",
@@ -233,9 +207,41 @@ class MapFile:
                 hint="names inside an archive begin at its top, without a leading slash",
             )
 
-    def _error(self, record: int, message: str, hint: str) -> DataError:
-        message = message.replace("{line}", str(record + 1)).replace("{file}", self.path)
-        return DataError(message, path=self.path, line=record + 1, hint=hint)
+
+def _error(path: str, record: int, message: str, hint: str) -> DataError:
+    message = message.replace("{line}", str(record + 1)).replace("{file}", path)
+    return DataError(message, path=path, line=record + 1, hint=hint)
+
+
+def _columns(
+    path: str, buffer: np.ndarray, starts: np.ndarray, stops: np.ndarray, labels: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Per line: whether it has a key; begin and end of its path; begin and end of its label."""
+    tabs = np.append(np.flatnonzero(buffer == _TAB), np.full(3, len(buffer)))
+    first = np.searchsorted(tabs, starts)
+    item, two, three = (np.minimum(tabs[np.minimum(first + i, len(tabs) - 1)], stops) for i in range(3))
+    keyed = three > two + 1  # there is a third column with something in it
+    path_from = np.where(keyed, item + 1, starts)
+    path_to = np.where(keyed, two, item)
+    label_from = np.minimum(np.where(keyed, two + 1, item + 1), stops)
+    label_to = np.where(keyed, three, two)
+    bad = path_to <= path_from
+    if labels is not None:
+        bad |= label_to <= label_from
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise _error(
+            path,
+            index,
+            "Invalid map file format, must contain 2 or 3 tab-delimited columns, line {line} in file {file}.",
+            _HINT
+            + (
+                "; the columns are divided by tabs, not by blanks"
+                if starts[index] < stops[index]
+                else "; there may be no blank lines"
+            ),
+        )
+    return keyed, path_from, path_to, (label_from, label_to)
 
 
 def _lines(buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -254,7 +254,7 @@ class SentenceSource:
         ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
         self._position = after
         self._most = min(GROUP_GROWTH_FACTOR * self._most, MAX_GROUP_MINIBATCHES)
-        return self._minibatches(pieces, run, self._format.pack(pieces), ends_sweep, ends_epoch)
+        return _minibatches(pieces, run, self._format.pack(pieces), self._format.truncates, ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
         """Return what the next minibatches are of, up to the end of the epoch."""
@@ -273,20 +273,6 @@ class SentenceSource:
         ended = step == table[:-1, k.LONGEST]
         after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
         return Pieces(block, table, sequences, which, position.epoch, position.calls), Run(position, list(after))
-
-    def _minibatches(
-        self, pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], ends_sweep: bool, ends_epoch: bool
-    ) -> Iterator[_Made]:
-        names, truncates, last = tuple(packed), self._format.truncates, len(run.after)
-        keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
-        firsts = pairwise(pieces.table[:, k.FIRST].tolist())
-        several = zip(zip(*packed.values(), strict=True), pieces.layouts(), pieces.columns(), firsts, strict=True)
-        for number, (values, layout, columns, (a, b)) in enumerate(several, 1):
-            streams, layouts = dict(zip(names, values)), dict.fromkeys(names, layout)  # noqa: B905  # which takes time
-            ends = number == last
-            ended = ends and ends_sweep, ends and ends_epoch
-            minibatch = Minibatch(streams, layouts, keys[a:b], *ended, truncates, columns)
-            yield minibatch, run, number
 
     def _is_over(self, position: Position) -> bool:
         return position.epoch_size is not None and position.counted > position.epoch_size
@@ -355,6 +341,21 @@ class SentenceSource:
     def close(self) -> None:
         """Stop reading ahead."""
         self._made.close()
+
+
+def _minibatches(
+    pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], truncates: bool, ends_sweep: bool, ends_epoch: bool
+) -> Iterator[_Made]:
+    names, last = tuple(packed), len(run.after)
+    keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
+    firsts = pairwise(pieces.table[:, k.FIRST].tolist())
+    several = zip(zip(*packed.values(), strict=True), pieces.layouts(), pieces.columns(), firsts, strict=True)
+    for number, (values, layout, columns, (a, b)) in enumerate(several, 1):
+        streams, layouts = dict(zip(names, values)), dict.fromkeys(names, layout)  # noqa: B905  # which takes time
+        ends = number == last
+        ended = ends and ends_sweep, ends and ends_epoch
+        minibatch = Minibatch(streams, layouts, keys[a:b], *ended, truncates, columns)
+        yield minibatch, run, number
 
 
 def _is_end(made: _Made) -> bool:

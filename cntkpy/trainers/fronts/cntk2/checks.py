@@ -41,25 +41,25 @@ def check_count(name: str, value: Any) -> None:
         raise ArgumentError(f"{name} is a whole number from 0 on, not {value!r}", "None: until the data end")
 
 
-def check_flag(name: str, argument: str, value: Any) -> None:
+def check_flag(name: str, argument: str, value: object) -> None:
     """An argument that is True or False."""
     if not isinstance(value, bool | np.bool_) and value not in (0, 1):
         raise ArgumentError(f"{name}: {argument} is True or False, not {value!r}")
 
 
-def check_type(name: str, value: Any, kind: type[Any], hint: str) -> None:
+def check_type(name: str, value: object, kind: type[Any], hint: str) -> None:
     """An argument that is of some type."""
     if not isinstance(value, kind):
         raise ArgumentError(f"{name} is a {kind.__name__}, not {shorten(repr(value))}", hint)
 
 
-def check_filename(value: Any) -> None:
+def check_filename(value: object) -> None:
     """The name of a model file."""
     if not is_path(value):
         raise ArgumentError(f"the name of a model file is a text or a path, not {value!r}")
 
 
-def check_json(external_state: Any) -> None:
+def check_json(external_state: object) -> None:
     """Check that the values that a program keeps in a checkpoint can be read again."""
     try:
         json.dumps(external_state)
@@ -68,7 +68,7 @@ def check_json(external_state: Any) -> None:
         raise ArgumentError(f"external_state is stored as JSON: {error}", hint) from None
 
 
-def check_callback(value: Any) -> None:
+def check_callback(value: object) -> None:
     """The callback of a cross validation takes four arguments."""
     hint = "def callback(index, metric, samples, minibatches): return True"
     if not callable(value):

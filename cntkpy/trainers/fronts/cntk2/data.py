@@ -80,14 +80,14 @@ class NetworkInput:
 
 
 def inputs_of(model: Model, roots: Iterable[Node]) -> list[NetworkInput]:
-    """The inputs that some nodes of a network depend on."""
+    """Return the inputs that some nodes of a network depend on."""
     needed = set(input_nodes(model.network, list(roots)))
     steps = any(map(looks_along_time, model.nodes))
     return [_input_of(Function(value), node, steps) for value, node in model.nodes.items() if node in needed]
 
 
 def _input_of(function: Function, node: Node, steps: bool) -> NetworkInput:
-    """An input of a network; of a file it has sequences where the network looks along their steps."""
+    """Return an input of a network; of a file it has sequences where the network looks along their steps."""
     axes = replace(axes_of(function), name=f"input '{function.name or node.name}'")
     if 0 in axes.shape:  # free axes, whose sizes the node has
         axes = replace(axes, shape=tuple(reversed(node.shape or ())))
@@ -146,8 +146,8 @@ class Arguments:
         self.is_static = bool(inputs) and len(static) == len(inputs) and not made
         """Return whether no input has dynamic axes."""
 
-    def by_input(self, arguments: Any) -> dict[NetworkInput, Any]:
-        """The data by input.
+    def by_input(self, arguments: object) -> dict[NetworkInput, Any]:
+        """Return the data by input.
 
         Raises:
             ArgumentError: something is missing, or is not an input.
@@ -173,7 +173,7 @@ class Arguments:
             raise ArgumentError(f"there are no data for the {missing[0]}", "give {input: data, ...}")
         return result
 
-    def _input(self, key: Any) -> NetworkInput | None:
+    def _input(self, key: object) -> NetworkInput | None:
         if isinstance(key, Function):
             return self._of.get(key)  # an input of some other part of the model may be given, too
         if isinstance(key, str):
@@ -184,8 +184,8 @@ class Arguments:
             raise ArgumentError(f"there is no input '{key}'", f"there are: {names}")
         raise ArgumentError(f"the keys of arguments are inputs, not {type(key).__name__}")
 
-    def minibatch(self, arguments: Any, *, continued: bool = False, resumes: bool = False) -> Minibatch:
-        """The minibatch of some arguments, with data that nobody else changes.
+    def minibatch(self, arguments: object, *, continued: bool = False, resumes: bool = False) -> Minibatch:
+        """Return the minibatch of some arguments, with data that nobody else changes.
 
         Args:
             arguments: the arguments.
@@ -262,8 +262,8 @@ class Arguments:
             raise ArgumentError(message, "give the sequences from the start")
         return may_resume and not self.whole
 
-    def _stream(self, argument: NetworkInput, data: Any, apart: bool) -> tuple[Any, Layout]:
-        """The cells of an input and their layout.
+    def _stream(self, argument: NetworkInput, data: object, apart: bool) -> tuple[Any, Layout]:
+        """Return the cells of an input and their layout.
 
         Args:
             argument: the input.

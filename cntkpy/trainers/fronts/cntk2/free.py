@@ -45,8 +45,8 @@ class FreeSizes:
         self._axes: dict[NodeValue, NodeValue | None] = {}
         """By node that unpacks sequences or samples the input that has them; None: their lengths are computed."""
 
-    def __call__(self, arguments: Any) -> dict[NodeValue, Shape]:
-        """The sizes of the free nodes.
+    def __call__(self, arguments: object) -> dict[NodeValue, Shape]:
+        """Return the sizes of the free nodes.
 
         Args:
             arguments: the data, by input.
@@ -73,7 +73,7 @@ class FreeSizes:
     def of_minibatch(
         self, minibatch: Minibatch, names: Mapping[NodeValue, str], earlier: Sizes
     ) -> dict[NodeValue, Shape]:
-        """The sizes of a minibatch.
+        """Return the sizes of a minibatch.
 
         Args:
             minibatch: its streams are called like input nodes.
@@ -103,7 +103,7 @@ class FreeSizes:
             sizes[node] = (max(1, int((lengths[:, 3] - lengths[:, 2]).max(initial=1))),)
         return sizes
 
-    def _data(self, node: NodeValue, arguments: Any) -> Any:
+    def _data(self, node: NodeValue, arguments: object) -> Any:
         """Return the data that a program gives for an input, without the flags of the beginnings of sequences."""
         function = Function(node)
         arguments, _ = split(arguments) if isinstance(arguments, tuple) else (arguments, None)
@@ -118,7 +118,7 @@ class FreeSizes:
         return split(data)[0] if isinstance(data, tuple) else data
 
     def _of_batch(self, node: NodeValue) -> NodeValue:
-        """An input that has as many sequences as the operand of a node that unpacks the minibatch.
+        """Return an input that has as many sequences as the operand of a node that unpacks the minibatch.
 
         Raises:
             ArgumentError: the operand has no axis of the minibatch, or one of sequences.
@@ -134,8 +134,10 @@ class FreeSizes:
         assert input_node is not None
         return input_node
 
-    def _longest(self, node: NodeValue, arguments: Any, sizes: Mapping[NodeValue, Shape], of_steps: bool = True) -> int:
-        """The steps of the longest sequence of an input, or the number of its sequences."""
+    def _longest(
+        self, node: NodeValue, arguments: object, sizes: Mapping[NodeValue, Shape], of_steps: bool = True
+    ) -> int:
+        """Return the steps of the longest sequence of an input, or the number of its sequences."""
         data, axes = self._data(node, arguments), axes_of(Function(node))
         data = data.data if isinstance(data, MinibatchData) else data
         if node in sizes:
@@ -144,13 +146,13 @@ class FreeSizes:
         return max(1, int(batch.lengths.max(initial=1)) if of_steps else len(batch.lengths))
 
 
-def _names(key: Any, function: Function, names: Sequence[str]) -> bool:
+def _names(key: object, function: Function, names: Sequence[str]) -> bool:
     """Return whether a key of arguments means an input."""
     return key == function if isinstance(key, Function) else isinstance(key, str) and key.lower() in names
 
 
-def _sized(axes: InputAxes, data: Any) -> InputAxes:
-    """The axes of an input with the sizes that its data have; samples of a reader may be flat."""
+def _sized(axes: InputAxes, data: object) -> InputAxes:
+    """Return the axes of an input with the sizes that its data have; samples of a reader may be flat."""
     if not isinstance(data, MinibatchData):
         return sized(axes, data)
     sample = data.sample_shape
@@ -168,7 +170,7 @@ def _of_elements(axes: InputAxes, count: int) -> InputAxes:
 
 
 def _nodes_shape(axes: InputAxes) -> Shape:
-    """The shape of a sample as nodes count axes."""
+    """Return the shape of a sample as nodes count axes."""
     return tuple(reversed(axes.shape))
 
 

@@ -164,11 +164,11 @@ def train(
 
 def test(
     function: Function,
-    minibatch_source: Any,
+    minibatch_source: object,
     minibatch_size: int = 32,
     streams: Sequence[Any] | None = None,
     model_inputs_to_streams: Mapping[Function, Any] | None = None,
-    callbacks: Any = (),
+    callbacks: object = (),
 ) -> EpochSummary:
     """The value of a metric on data: the second of several outputs, a criterion's; for the arguments see `train`."""
     source, inputs = _source(function, minibatch_source, streams, model_inputs_to_streams, FULL_DATA_SWEEP)
@@ -182,7 +182,7 @@ def test(
 
 def _source(
     function: Function,
-    data: Any,
+    data: object,
     streams: Sequence[Any] | None,
     inputs: Mapping[Function, Any] | None,
     max_samples: int,

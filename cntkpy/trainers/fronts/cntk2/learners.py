@@ -77,11 +77,11 @@ class Learner:
         """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
     def learning_rate(self) -> float:
-        """The learning rate of now."""
+        """Return the learning rate of now."""
         samples, sweeps = self.rate_since
         return self.rate.at(self.samples_seen - samples, self.sweeps - sweeps)
 
-    def reset_learning_rate(self, learning_rate: Any) -> None:
+    def reset_learning_rate(self, learning_rate: object) -> None:
         """Continue with another learning rate or schedule of it, which begins with the next sample."""
         rate = as_schedule(learning_rate)
         self.rate = rate.for_minibatches_of(self.size) if rate.open and self.size else rate
@@ -105,7 +105,7 @@ class Learner:
         self.samples_seen += samples
         self.sweeps += sweep_end
 
-    def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
+    def update(self, gradient_values: object, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """Change the parameters by gradients that the program has computed; a trainer does that by itself.
 
         Args:
@@ -135,7 +135,7 @@ class Learner:
         return True
 
     def _gradient(self, parameter: Function, gradients: Any, dtype: Any) -> Any:
-        """The gradient of a parameter among those that a program gives."""
+        """Return the gradient of a parameter among those that a program gives."""
         if not isinstance(gradients, Mapping) or parameter not in gradients:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
         gradient: Any = gradients[parameter]
@@ -148,7 +148,7 @@ class Learner:
 
     @property
     def learning_rate_schedule(self) -> Schedule:
-        """The schedule of the learning rate."""
+        """Return the schedule of the learning rate."""
         return self.rate
 
     @property
@@ -204,12 +204,12 @@ def _regularisation(name: str, values: dict[str, Any]) -> Regularisation:
     return Regularisation(**values)
 
 
-def _is_infinite(value: Any) -> bool:
+def _is_infinite(value: object) -> bool:
     """Return whether it is the number infinity."""
     return isinstance(value, float | np.floating) and value == math.inf
 
 
-def checked_parameters(name: str, parameters: Any) -> tuple[Function, ...]:
+def checked_parameters(name: str, parameters: object) -> tuple[Function, ...]:
     """Return the parameters that a learner is to train, as a tuple.
 
     Raises:
@@ -249,7 +249,7 @@ def momentum_sgd(
 ) -> Learner:
     """SGD with momentum: `v <- m v + lr g; W <- W - v`; with `unit_gain` `(1-m) lr g` in the place of `lr g`."""
     check_flag("momentum_sgd", "unit_gain", unit_gain)
-    return _learner("momentum_sgd", parameters, standard.momentum(unit_gain), lr, momentum, options)
+    return _learner("momentum_sgd", parameters, updates.momentum(unit_gain, by_rows=False), lr, momentum, options)
 
 
 def nesterov(
@@ -257,7 +257,7 @@ def nesterov(
 ) -> Learner:
     """Nesterov's momentum: `v <- m v + lr g; W <- W - m v - lr g`."""
     check_flag("nesterov", "unit_gain", unit_gain)
-    return _learner("nesterov", parameters, standard.nesterov(unit_gain), lr, momentum, options)
+    return _learner("nesterov", parameters, updates.nesterov(unit_gain, by_rows=False), lr, momentum, options)
 
 
 def adagrad(
@@ -387,7 +387,7 @@ def adadelta(
     return _learner("adadelta", parameters, standard.adadelta(rho, epsilon), lr, 0.0, options)
 
 
-def _beta(name: str, momentum: Any) -> tuple[float, bool]:
+def _beta(name: str, momentum: object) -> tuple[float, bool]:
     schedule = as_schedule(momentum)
     if not schedule.constant:
         raise ArgumentError(f"the variance momentum of {name} is constant")
@@ -449,7 +449,7 @@ def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int =
 
 
 def _kept(parameter: Function) -> NDArray[Any]:
-    """The value of a parameter as it is kept: that of half precision in single."""
+    """Return the value of a parameter as it is kept: that of half precision in single."""
     value = cell_of(parameter.root).current()
     return parameter.value if value is None else value
 

@@ -77,7 +77,7 @@ class Objective:
         self.cells = [cell_of(value) for value, node in self.model.nodes.items() if _changes(node)]
 
     def samples_of(self, minibatch: Minibatch) -> int:
-        """The samples of a minibatch that the first criterion counts."""
+        """Return the samples of a minibatch that the first criterion counts."""
         return self._counted(minibatch)
 
     @property
@@ -86,7 +86,7 @@ class Objective:
         return any(HOST in node.options for node in self.model.nodes.values())
 
     def _assigned(self) -> dict[str, NodeValue]:
-        """The parameters of `assign`, which no gradient changes."""
+        """Return the parameters of `assign`, which no gradient changes."""
         nodes = [node.input(0) for node in self.model.nodes.values() if node.kind.name == "Assign"]
         assigned = {node.name: value for value, node in self.model.nodes.items() if node in nodes}
         for node in nodes:
@@ -161,7 +161,7 @@ class CurrentSettings:
         """Schedules that do not change, and the seed, which the settings are from; [] where some schedule changes."""
 
     def get(self, seed: int) -> EpochSettings:
-        """The settings with a seed of random masks."""
+        """Return the settings with a seed of random masks."""
         now: list[Any] = [seed]
         for learner in self._learners:
             now += learner.rate, learner.momentum
@@ -197,7 +197,7 @@ def _network_of(
     return made, [made.nodes[known.of(root)] for root in roots], known
 
 
-def loss_and_metric(model: Function | None, criteria: Any) -> tuple[Function, Function | None]:
+def loss_and_metric(model: Function | None, criteria: object) -> tuple[Function, Function | None]:
     """The loss and the metric of what a program gives: functions, names of nodes, or None for those of the network."""
     if isinstance(criteria, Function):
         several: list[Any] = list(criteria.outputs)
@@ -216,7 +216,7 @@ def loss_and_metric(model: Function | None, criteria: Any) -> tuple[Function, Fu
     return functions[0], functions[1] if len(functions) == 2 else None
 
 
-def _criterion(model: Function | None, criterion: Any) -> Function:
+def _criterion(model: Function | None, criterion: object) -> Function:
     if isinstance(criterion, Function):
         if criterion.is_leaf:
             hint = "cross_entropy_with_softmax(z, y)"
@@ -232,7 +232,7 @@ def _criterion(model: Function | None, criterion: Any) -> Function:
     raise ArgumentError(f"a criterion is a function, not {type(criterion).__name__}")
 
 
-def learners_of(learners: Any) -> list[Learner]:
+def learners_of(learners: object) -> list[Learner]:
     """The learners of what a program gives, checked."""
     several: list[Any] = [
         learner.as_learner() if isinstance(learner, UserLearner) else learner for learner in as_list(learners)

@@ -12,7 +12,7 @@ class PaddedSizes:
         self._known: list[int] = []
 
     def of(self, samples: int) -> int:
-        """The size for a minibatch of so many samples: less than twice as many."""
+        """Return the size for a minibatch of so many samples: less than twice as many."""
         samples = max(1, samples)
         size = min((bound for bound in self._known if samples <= bound < 2 * samples), default=None)
         if size is None:

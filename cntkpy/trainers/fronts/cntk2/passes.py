@@ -47,8 +47,8 @@ class TrainingPass:
     results: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, values: Values, kept: Sequence[Function], arguments: Any) -> TrainingPass:
-        """The computation of functions for some data, to be done by `compute` or with the first gradients."""
+    def of(cls, values: Values, kept: Sequence[Function], arguments: object) -> TrainingPass:
+        """Return the computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
         key = jax.random.key(values.draws.passes)
@@ -56,7 +56,7 @@ class TrainingPass:
         return cls(values, kept, inputs, stack)
 
     def compute(self) -> Mapping[str, Any]:
-        """The values by name; batch normalisation gets the running statistics when they are computed."""
+        """Return the values by name; batch normalisation gets the running statistics when they are computed."""
         return self._done(*self.values.training.values(*self.arguments)) if self.results is None else self.results
 
     def _done(self, results: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -70,12 +70,12 @@ class TrainingPass:
         return self.results
 
     def value(self, function: Function) -> Any:
-        """The value of one of the functions, see `Function.eval`."""
+        """Return the value of one of the functions, see `Function.eval`."""
         results = {name: np.asarray(array) for name, array in self.compute().items()}
         return self.values.samples.of(self._node(function), results, self.stack)
 
     def ones(self, function: Function) -> Any:
-        """A gradient of 1 for each element of the value of a function."""
+        """Return a gradient of 1 for each element of the value of a function."""
         value = self.values.samples.of(self._node(function), self._alike(function), self.stack)
         return [np.ones_like(array) for array in value] if isinstance(value, list) else np.ones_like(value)
 
@@ -93,7 +93,7 @@ class TrainingPass:
         return {name: np.zeros(shapes[name].shape, shapes[name].dtype)}
 
     def gradients(self, roots: Mapping[Function, Any], wanted: Sequence[Function]) -> dict[Function, Any]:
-        """The gradients of the sum of functions, each multiplied by what is given for it.
+        """Return the gradients of the sum of functions, each multiplied by what is given for it.
 
         Args:
             roots: by function, an array like its value, or a list of them for sequences.
@@ -134,7 +134,7 @@ def _dense(array: Any, node: Node) -> Any:
 
 
 def forward(
-    arguments: Any, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
+    arguments: object, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
 ) -> tuple[TrainingPass | None, dict[Function, Any]]:
     """See `Function.forward`."""
     if not kept:
@@ -146,7 +146,7 @@ def forward(
     return state, {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
 
 
-def backward(state: Any, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
+def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
     """See `Function.backward`."""
     if not isinstance(state, TrainingPass):
         message = "there is no forward pass to go back through"
@@ -200,8 +200,8 @@ def _variables(values: Values, variables: Iterable[Function], root: Function | N
     return wanted
 
 
-def _given(state: TrainingPass, function: Function, value: Any, as_numpy: bool) -> Any:
-    """The values or the gradient of a function as they were asked for."""
+def _given(state: TrainingPass, function: Function, value: object, as_numpy: bool) -> Any:
+    """Return the values or the gradient of a function as they were asked for."""
     if as_numpy:
         return value
     values = state.values

@@ -17,7 +17,7 @@ from cntkpy.readers.minibatch import Layout
 HINT = "(data, [True, False]): for each sequence whether it begins here, else it resumes from the minibatch before"
 
 
-def split(data: Any) -> tuple[Any, list[bool] | None]:
+def split(data: object) -> tuple[Any, list[bool] | None]:
     """Data without what is said of the beginnings of its sequences, and that; None: nothing is said.
 
     Args:
@@ -86,7 +86,7 @@ class Pieces:
         self._steps = None
 
     def place(self, layouts: Mapping[str, Layout], begins: list[bool]) -> dict[str, Layout]:
-        """The layout of pieces, the same one for all inputs.
+        """Return the layout of pieces, the same one for all inputs.
 
         Args:
             layouts: of the inputs, each sequence from its beginning.

@@ -52,7 +52,7 @@ class ObjectiveStep:
 
     @property
     def step(self) -> CompiledStep:
-        """The compiled step with its state."""
+        """Return the compiled step with its state."""
         if self._step is None:
             self._step = self._make(Buckets())
         return self._step
@@ -81,7 +81,7 @@ class ObjectiveStep:
         return self._batchers[alone]
 
     def renew_batchers(self) -> None:
-        """Let batchers be made anew."""
+        """Drop the batchers, so that others are made."""
         self._batchers = {}
 
 

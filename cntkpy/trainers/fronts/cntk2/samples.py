@@ -56,10 +56,10 @@ class Samples:
         """Nodes of functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
 
     def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of a criterion have the shape () for each sample."""
+        """Return the values of a criterion with the shape () for each sample."""
         return values.reshape(values.shape[:2] if node.has_layout else ()) if node in self._scalars else values
 
-    def cells(self, node: Node, gradient: Any, results: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
+    def cells(self, node: Node, gradient: object, results: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
         """Return samples in the layout from which `of` takes them; padding is 0.
 
         Args:
@@ -94,7 +94,7 @@ class Samples:
         return several and node.has_layout and node not in self._single
 
     def of(self, node: Node, results: Mapping[str, Any], stack: Stack | None) -> Any:
-        """The samples of a node without padding: an array, or a list of sequences.
+        """Return the samples of a node without padding: an array, or a list of sequences.
 
         Args:
             node: the node.

@@ -53,7 +53,7 @@ def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> 
 
 
 def time_constant_of(schedule: Schedule) -> float:
-    """The time constant of a constant momentum, in samples."""
+    """Return the time constant of a constant momentum, in samples."""
     value, size = schedule.at(0), schedule.size
     if not schedule.constant or size is None or not 0 < value < 1:
         raise ArgumentError(f"{schedule!r} is no constant momentum per sample", "momentum_as_time_constant(n)")
@@ -61,10 +61,10 @@ def time_constant_of(schedule: Schedule) -> float:
 
 
 def minibatch_size(values: Values, epoch_size: int | None = None) -> Schedule:
-    """The samples of a minibatch."""
+    """Return the samples of a minibatch."""
     return Schedule(values, None, epoch_size)
 
 
 def as_schedule(value: Any) -> Schedule:
-    """A schedule as it is; a number as a constant one, for minibatches of any size."""
+    """Return a schedule as it is; a number as a constant one, for minibatches of any size."""
     return value if isinstance(value, Schedule) else Schedule(value)

@@ -165,7 +165,7 @@ class TestConfig:
 def from_arrays(
     arrays: Sequence[Any], function: Function, max_samples: int
 ) -> tuple[MinibatchSourceBase, dict[Function, StreamInformation]]:
-    """A source of arrays, one for each input of a function, and the streams of the inputs."""
+    """Return a source of arrays, one for each input of a function, and the streams of the inputs."""
     inputs = function.arguments
     if len(arrays) != len(inputs):
         raise ArgumentError(f"{len(arrays)} arrays for a function of {len(inputs)} inputs", "one array for each input")
@@ -234,7 +234,7 @@ class Feed:
             self._functions[argument.node.name] = argument.function
 
     def next(self, size: int) -> Minibatch | None:
-        """The next minibatch of about `size` samples of all workers; None at the end."""
+        """Return the next minibatch of about `size` samples of all workers; None at the end."""
         trainer = self._trainer
         workers, rank = (1, 0) if trainer is None else trainer.workers.share(trainer.total_number_of_samples_seen)
         if isinstance(self.source, MinibatchSource):
@@ -252,7 +252,7 @@ class Feed:
         return Minibatch(streams, layouts, list, minibatch.end_of_sweep, truncated=minibatch.truncated)  # pyright: ignore
 
     def _read(self, answer: Mapping[StreamInformation, Any], call: str) -> Minibatch:
-        """The minibatch of what a source of the program's own gave."""
+        """Return the minibatch of what a source of the program's own gave."""
         by_name = {stream.name: data for stream, data in answer.items()}
         try:
             return self._minibatch(
@@ -357,7 +357,7 @@ class TrainingSession:
         self._test = test_config
         self._cv_count = 0
 
-    def train(self, device: Any = None) -> None:
+    def train(self, device: object = None) -> None:
         """Train to the end.
 
         Args:

@@ -65,7 +65,7 @@ class SizedObjectives:
         """Makes minibatches of data of the sizes of now."""
         return self.now.arguments
 
-    def minibatch(self, data: Any, continued: bool = False) -> Minibatch:
+    def minibatch(self, data: object, continued: bool = False) -> Minibatch:
         """The minibatch of some data, see `Arguments.minibatch`; the objective of now becomes that of its sizes."""
         if self.is_free:
             self._choose(self._free(data))
@@ -115,7 +115,7 @@ class SizedObjectives:
 def renamed(
     arrays: Mapping[str, Any], names: Mapping[NodeValue, str], targets: Mapping[NodeValue, str]
 ) -> dict[str, Any]:
-    """A snapshot of a compiled step, with the names that another network has for the same nodes.
+    """Return a snapshot of a compiled step, with the names that another network has for the same nodes.
 
     Args:
         arrays: see `CompiledStep.snapshot`.

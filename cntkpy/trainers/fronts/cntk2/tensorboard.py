@@ -70,11 +70,11 @@ class TensorBoardProgressWriter(ProgressWriter):
         self._track({"summary/test_avg_metric": totals.average_metric}, self._tests)
         self.flush()
 
-    def write(self, key: str, value: Any) -> None:
+    def write(self, key: str, value: object) -> None:
         """A value of the program's own."""
         self.write_value(key, value, self._minibatches)
 
-    def write_value(self, name: str, value: Any, step: int) -> None:
+    def write_value(self, name: str, value: object, step: int) -> None:
         """A value of the program's own at a step.
 
         Args:
@@ -99,8 +99,8 @@ class TensorBoardProgressWriter(ProgressWriter):
             self._file.close()
 
 
-def _number(name: str, value: Any) -> float:
-    """A number of an array of one element, whatever its axes."""
+def _number(name: str, value: object) -> float:
+    """Return a number of an array of one element, whatever its axes."""
     read: Any = getattr(value, "asarray", None)  # of a `Value`
     array = np.asarray(value if read is None else read())
     if array.size != 1 or array.dtype.kind not in "fiub":

@@ -118,11 +118,11 @@ class Tested:
         """Makes minibatches of what programs give."""
         return self._objectives.arguments
 
-    def minibatch(self, arguments: Any, *, continued: bool = False) -> Minibatch:
+    def minibatch(self, arguments: object, *, continued: bool = False) -> Minibatch:
         """Return the minibatch of some data, see `Arguments.minibatch`."""
         return self._objectives.minibatch(arguments, continued)
 
-    def test_minibatch(self, arguments: Any, device: Any = None) -> float:
+    def test_minibatch(self, arguments: object, device: object = None) -> float:
         """Return the metric per sample (the loss, if there is no metric) for some data; nothing changes.
 
         Args:
@@ -142,7 +142,7 @@ class Tested:
         self._tests.summarize()
 
 
-def writers_of(writers: Any) -> list[ProgressWriter]:
+def writers_of(writers: object) -> list[ProgressWriter]:
     """Return the progress writers of what a program gives."""
     return [writer for writer in as_list(writers) if writer is not None]
 
@@ -157,7 +157,7 @@ class Tester(Tested):
 
     __test__ = False  # pytest would take it for a test
 
-    def __init__(self, eval_function: Function, progress_writers: Any = None) -> None:
+    def __init__(self, eval_function: Function, progress_writers: object = None) -> None:
         check_type("a metric", eval_function, Function, "classification_error(z, y)")
         self.evaluation_function = eval_function.outputs[0]
         objectives = SizedObjectives([self.evaluation_function], "evaluation")

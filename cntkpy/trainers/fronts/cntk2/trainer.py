@@ -45,7 +45,7 @@ class Trainer(Tested):
     """
 
     def __init__(
-        self, model: Function | Network | None, criterion: Any, learners: Any, progress_writers: Any = None
+        self, model: Function | Network | None, criterion: object, learners: object, progress_writers: object = None
     ) -> None:
         function = as_function(model) if isinstance(model, Network) else model
         if function is not None:
@@ -116,19 +116,19 @@ class Trainer(Tested):
 
     @property
     def previous_minibatch_loss_average(self) -> float:
-        """The loss per sample of the last minibatch."""
+        """Return the loss per sample of the last minibatch."""
         return self._last().average_loss
 
     @property
     def previous_minibatch_evaluation_average(self) -> float:
-        """The metric per sample of the last minibatch."""
+        """Return the metric per sample of the last minibatch."""
         if self.evaluation_function is None:
             raise ArgumentError("the trainer has no metric", "Trainer(model, (loss, metric), learners)")
         return self._last().average_metric
 
     @property
     def previous_minibatch_sample_count(self) -> int:
-        """The samples of the last minibatch."""
+        """Return the samples of the last minibatch."""
         return self.queue.collect()[1].samples
 
     def _last(self) -> Totals:
@@ -144,16 +144,16 @@ class Trainer(Tested):
 
     @property
     def inputs(self) -> tuple[Function, ...]:
-        """The inputs that the criteria depend on."""
+        """Return the inputs that the criteria depend on."""
         return tuple(known.function for known in self.arguments.inputs)
 
     # ------------------------------------------------------------------------------------------------- training
 
     def train_minibatch(
         self,
-        arguments: Any,
+        arguments: object,
         outputs: Function | Iterable[Function] | None = None,
-        device: Any = None,
+        device: object = None,
         is_sweep_end: bool | None = None,
     ) -> Any:
         """Train on a minibatch.
@@ -298,6 +298,6 @@ class ShownOutputs:
         return take
 
 
-def _is_empty(arguments: Any) -> bool:
+def _is_empty(arguments: object) -> bool:
     """Return whether there are no data: None, or an empty dictionary or list."""
     return arguments is None or (isinstance(arguments, Mapping | list | tuple) and not arguments)

@@ -57,7 +57,7 @@ class TrainingFunctions:
         return jax.jit(function)
 
     def shapes(self, arguments: tuple[Any, ...]) -> Mapping[str, Any]:
-        """The shapes and types of what `values` computes, by name, without computing it.
+        """Return the shapes and types of what `values` computes, by name, without computing it.
 
         Args:
             arguments: its arguments.

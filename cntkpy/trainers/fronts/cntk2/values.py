@@ -99,7 +99,7 @@ class Values:
 
     @property
     def network(self) -> ValidatedNetwork:
-        """The network of the functions."""
+        """Return the network of the functions."""
         return self._graph.network
 
     def _node(self, value: NodeValue) -> Node:
@@ -108,11 +108,11 @@ class Values:
         return node
 
     def node_of(self, value: NodeValue) -> Node | None:
-        """The node of a value of a program; None: the functions do not depend on it."""
+        """Return the node of a value of a program; None: the functions do not depend on it."""
         return self._graph.nodes.get(value) or self._graph.nodes.get(self._sized.of(value))
 
-    def __call__(self, data: Any) -> list[Any]:
-        """The values of the functions, in their order."""
+    def __call__(self, data: object) -> list[Any]:
+        """Return the values of the functions, in their order."""
         if not self.arguments.inputs:
             self._load()
             return self._constants()
@@ -129,7 +129,7 @@ class Values:
         self._assign(first)
         return [self.samples.of(node, first, stack) for node in self._nodes]
 
-    def stack(self, data: Any, resumes: bool = False) -> Stack:
+    def stack(self, data: object, resumes: bool = False) -> Stack:
         """Data as the compiled network takes them; the network has the parameters of now.
 
         Args:
@@ -160,7 +160,7 @@ class Values:
         for name in ("training", "_of_constants"):
             vars(self).pop(name, None)
 
-    def batch(self, data: Any) -> tuple[Batch, Stack | None]:
+    def batch(self, data: object) -> tuple[Batch, Stack | None]:
         """Data as one minibatch of the compiled network, and as the stack of it; None: there are no inputs."""
         if not self.arguments.inputs:
             self._load()
@@ -170,7 +170,7 @@ class Values:
 
     @property
     def _batch(self) -> Batch:
-        """The minibatch of a network without inputs."""
+        """Return the minibatch of a network without inputs."""
         if not self._made:
             return Batch({})
         zeros = np.zeros((1, self._made), np.int32)
@@ -199,7 +199,7 @@ class Values:
 
     @property
     def output_nodes(self) -> list[Node]:
-        """The node of each function."""
+        """Return the node of each function."""
         return self._nodes
 
     @cached_property
@@ -208,7 +208,7 @@ class Values:
         return TrainingFunctions(self.network, [*self._first, *(node.name for node in self._computed)])
 
     def in_training_step(self, step: StepContext, names: Mapping[NodeValue, str]) -> list[Any]:
-        """The values of the functions in a step of training, with its random numbers, before its update.
+        """Return the values of the functions in a step of training, with its random numbers, before its update.
 
         Args:
             step: a minibatch about to be trained on.
@@ -224,8 +224,9 @@ class Values:
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, renaming))
         for item in self.arguments.inputs:
             _ = batch.inputs[item.node.name]
-        parameters = network_parameters(self.network) | _renamed(step.weights, renaming)
-        state = network_state(self.network) | _renamed(step.state, renaming)
+        weights, changed = _renamed(step.weights, renaming), _renamed(step.state, renaming)
+        parameters, state = network_parameters(self.network) | weights, network_state(self.network) | changed
+        parameters |= {name: array for name, array in changed.items() if name in parameters}  # no learner trains them
         results, _ = self.training.values(parameters, state, batch, step.key, step.settings)
         values = {name: np.asarray(item) for name, item in results.items()}
         raise_failure()
@@ -271,7 +272,7 @@ MAX_COMPILED = 32
 """So many compiled functions are kept."""
 
 
-def values_of(outputs: Sequence[Function], data: Any) -> Values:
+def values_of(outputs: Sequence[Function], data: object) -> Values:
     """Return the values of some functions for some data; they are kept for the next time.
 
     Args:
@@ -301,21 +302,21 @@ def values_of(outputs: Sequence[Function], data: Any) -> Values:
 
 
 def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
-    """A value that is kept under a key; the oldest one goes where there are too many."""
+    """Return a value that is kept under a key; the oldest one goes where there are too many."""
     if len(known) >= MAX_COMPILED:
         known.pop(next(iter(known)))
     known[key] = value
     return value
 
 
-def longest_of(function: Function, data: Any) -> int:
-    """The steps of the longest of the sequences that a function has for some data."""
+def longest_of(function: Function, data: object) -> int:
+    """Return the steps of the longest of the sequences that a function has for some data."""
     sequences = evaluate(function, data, [function])
     return max(map(len, sequences))
 
 
-def evaluate(function: Function, arguments: Any, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
-    """The values of outputs for some data; see `Function.eval`."""
+def evaluate(function: Function, arguments: object, outputs: Sequence[Function], as_numpy: bool = True) -> Any:
+    """Return the values of outputs for some data; see `Function.eval`."""
     arguments = {} if arguments is None else arguments
     values = values_of(outputs, arguments)
     results = values(arguments)

@@ -76,7 +76,7 @@ class Communicator:
 
     @staticmethod
     def rank() -> int:
-        """The number of this worker, from 0."""
+        """Return the number of this worker, from 0."""
         return _processes.connect().rank
 
     @staticmethod
@@ -106,7 +106,7 @@ class Communicator:
 
 
 def mpi_communicator() -> Communicator:
-    """The workers of this program, whoever has started them."""
+    """Return the workers of this program, whoever has started them."""
     return Communicator()
 
 
@@ -151,7 +151,7 @@ class Workers:
 
     @property
     def rank(self) -> int:
-        """The number of this one."""
+        """Return the number of this one."""
         return self._connection.rank
 
     @property
@@ -190,8 +190,8 @@ class Workers:
         """Return whether any worker has the wish."""
         return any(self._connection.exchange(bool(wish)))
 
-    def exchange(self, value: Any) -> list[Any]:
-        """The values of all workers."""
+    def exchange(self, value: object) -> list[Any]:
+        """Return the values of all workers."""
         return self._connection.exchange(value)
 
     def wait(self) -> None:

@@ -34,7 +34,7 @@ class BestModels:
         return [self.of(total.name) for total in better]
 
     def of(self, name: str) -> str:
-        """The file of the best model by a criterion."""
+        """Return the file of the best model by a criterion."""
         return f"{self.path}_{name}"
 
     def state(self) -> dict[str, list[Any]]:

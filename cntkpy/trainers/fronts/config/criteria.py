@@ -17,7 +17,7 @@ log = logging.getLogger("cntkpy.trainers")
 
 
 def choose_criteria(network: Network, p: SGDParameters) -> tuple[list[Node], list[Node]]:
-    """The criterion nodes, the first of which is trained, and the evaluation nodes that are reported next to it.
+    """Return the criterion nodes, the first of which is trained, and the evaluation nodes that are reported next to it.
 
     Further criterion nodes are listed, not reported; neither is an evaluation node that is a criterion, too.
 
@@ -96,7 +96,7 @@ def _named(network: Network, p: SGDParameters, parameter: str, name: str) -> Nod
 
 
 def gradient_nodes(network: Network, criterion: Node) -> list[Node]:
-    """The nodes between the trained parameters and the criterion, both included."""
+    """Return the nodes between the trained parameters and the criterion, both included."""
     needs: dict[str, bool] = {}
     order = network.below([criterion])
     changed = True
@@ -133,7 +133,7 @@ def announce(network: Network, p: SGDParameters, device: str | None) -> list[Nod
 
 
 def describe_criteria(criteria: list[Node], evaluations: list[Node]) -> Iterator[str]:
-    """The lines that name the criteria; several of a kind get a line each."""
+    """Yield the lines that name the criteria; several of a kind get a line each."""
     for singular, plural, nodes in (
         ("Training criterion:   ", "Training criteria:", criteria),
         ("Evaluation criterion: ", "Evaluation criteria:", evaluations),

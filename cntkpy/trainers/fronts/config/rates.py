@@ -51,7 +51,7 @@ class RatePolicy:
         self.parameters, self.schedules, self.state, self.sequences = parameters, schedules, state, sequences
 
     def rate(self, epoch: int, trial: EpochTrial) -> float:
-        """The learning rate per sample of an epoch.
+        """Return the learning rate per sample of an epoch.
 
         Raises:
             UserError: No rate is known.
@@ -73,7 +73,7 @@ class RatePolicy:
         return state.rate
 
     def minibatch_size(self, epoch: int, rate: float, trial: EpochTrial) -> int:
-        """The samples of a minibatch in an epoch."""
+        """Return the samples of a minibatch in an epoch."""
         p, state = self.parameters, self.state
         if not adapts_size(p, epoch):
             return p.minibatch_size[epoch]
@@ -86,13 +86,13 @@ class RatePolicy:
         return self.schedules.adjusts_after_epoch and self.state.control.due(epoch)
 
     def value(self, trained: list[text.Total], validated: list[text.Total] | None) -> float:
-        """The value per sample that decides how good an epoch was."""
+        """Return the value per sample that decides how good an epoch was."""
         auto = self.parameters.auto_adjust
         totals = validated if validated is not None and auto.use_validation else trained
         return totals[1 if auto.use_evaluation and len(totals) > 1 else 0].average
 
     def rolls_back_to(self, epoch: int) -> int | None:
-        """The number of epochs after which training resumes, if a due decision finds that it got worse."""
+        """Return the number of epochs after which training resumes, if a due decision finds that it got worse."""
         control = self.state.control
         if control.degraded and self.parameters.auto_adjust.load_best:
             return epoch + 1 - control.options.interval

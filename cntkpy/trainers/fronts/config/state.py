@@ -44,7 +44,7 @@ class TrainingState:
             self.best = done, value
 
     def checkpoint(
-        self, updates: dict[str, Arrays], reader: dict[str, Any], last_slots: int, shapes: Any
+        self, updates: dict[str, Arrays], reader: dict[str, Any], last_slots: int, shapes: object
     ) -> Checkpoint:
         """Return the state as a checkpoint.
 

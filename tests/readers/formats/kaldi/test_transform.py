@@ -79,7 +79,7 @@ TEXT = (
 
 def test_binary_files_are_the_same_as_text(tmp_path: Path) -> None:
     found, text = read(tmp_path, BINARY), read(tmp_path, TEXT)
-    assert (found.inputs, found.outputs, found.before, found.after) == (2, 2, 2, 1)
+    assert (found.inputs, found.outputs, found.frames_before, found.after) == (2, 2, 2, 1)
     np.testing.assert_array_equal(apply(found, X), apply(text, X))
 
 

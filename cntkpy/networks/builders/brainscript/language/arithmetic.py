@@ -124,7 +124,7 @@ def at_hand(e: Any, scope: Scope) -> Any:
     return PENDING
 
 
-def bad_operands(operator: str, left: Any, right: Any, place: Place, scope: Scope) -> tuple[Any, ...]:
+def bad_operands(operator: str, left: object, right: object, place: Place, scope: Scope) -> tuple[Any, ...]:
     """The arguments of `Evaluator.error` for operands that an operator does not take."""
     message = f"operator {operator} cannot be applied to {kind_of(left)} and {kind_of(right)}"
     hint = None

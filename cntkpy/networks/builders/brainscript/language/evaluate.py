@@ -121,7 +121,7 @@ class Evaluator:
             while len(waiting) > bottom:
                 waiting.pop().close()
 
-    def value(self, expression: Any, place: Place) -> Any:
+    def value(self, expression: object, place: Place) -> Any:
         """The value of something that may be delayed."""
         if type(expression) is not Delayed:
             return expression
@@ -131,7 +131,7 @@ class Evaluator:
         """The value of an expression."""
         return self.run(self.step(expression, scope, path))
 
-    def step(self, expression: Any, scope: Any, path: Path | None) -> Step:
+    def step(self, expression: object, scope: object, path: Path | None) -> Step:
         """The step that evaluates an expression."""
         return self._meaning[type(expression)](self, expression, scope, path)
 
@@ -153,7 +153,7 @@ class Evaluator:
             self._forcing.pop()
         return value
 
-    def forced(self, expression: Any, place: Place) -> Step:
+    def forced(self, expression: object, place: Place) -> Step:
         """The value of something that may be delayed, as a step."""
         return (yield self.force(expression, place)) if type(expression) is Delayed else expression
 
@@ -246,8 +246,8 @@ class Evaluator:
 
     def apply(
         self,
-        function: Any,
-        positional: tuple[Any, ...],
+        function: object,
+        positional: tuple[object, ...],
         named: dict[str, Any],
         place: Place,
         scope: Scope,
@@ -299,7 +299,7 @@ def usage(function: Function) -> str:
     return f"{function.name or '(function)'} ({', '.join(words)})"
 
 
-def _default_text(value: Any) -> str:
+def _default_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

@@ -20,7 +20,7 @@ from cntkpy.networks.builders.brainscript.language.values import (
 )
 
 
-def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
+def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Step:
     """The value of a parameter of a class: a member of its record, or a name of the scopes around it.
 
     Raises:
@@ -43,7 +43,7 @@ def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, d
 
 
 def of_type(
-    evaluator: Evaluator, kind: type, record: Record, name: str, origin: Origin, default: Any = PENDING
+    evaluator: Evaluator, kind: type, record: Record, name: str, origin: Origin, default: object = PENDING
 ) -> Step:
     """A parameter that must be a number (float), a text (str) or a truth value (bool)."""
     value = yield parameter(evaluator, record, name, origin, default)
@@ -54,7 +54,7 @@ def of_type(
     return value
 
 
-def integer(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: Any = PENDING) -> Step:
+def integer(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Step:
     """A parameter that must be a whole number."""
     value = yield parameter(evaluator, record, name, origin, default)
     place, scope = place_of(evaluator, record, name, origin)
@@ -77,7 +77,7 @@ def place_of(evaluator: Evaluator, record: Scope, name: str, origin: Origin) -> 
     return origin.place, origin.scope
 
 
-def whole_number(evaluator: Evaluator, value: Any, subject: str, place: Place, scope: Scope | None) -> int:
+def whole_number(evaluator: Evaluator, value: object, subject: str, place: Place, scope: Scope | None) -> int:
     """Return a whole number; messages call it `subject`."""
     if type(value) is not float:
         raise evaluator.error("NoInteger", f"{subject} must be a whole number, not {kind_of(value)}", place, scope)
@@ -87,7 +87,7 @@ def whole_number(evaluator: Evaluator, value: Any, subject: str, place: Place, s
     return int(value)
 
 
-def flattened(evaluator: Evaluator, value: Any, place: Place, scope: Scope | None, subject: str) -> Step:
+def flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | None, subject: str) -> Step:
     """The elements of an array and of the arrays in it; a single value is one element.
 
     Args:

@@ -265,7 +265,7 @@ def _parser(start: str) -> grammars.Parser:
 def _caller(name: str) -> Any:
     method = getattr(_MAKER, name)
 
-    def call(_: Any, children: Any) -> Any:
+    def call(_: object, children: object) -> Any:
         return method(children)
 
     return call

@@ -17,7 +17,7 @@ from cntkpy.networks.builders.brainscript.language.values import (
 )
 
 
-def text_of(evaluator: Evaluator, value: Any, origin: Origin) -> Step:
+def text_of(evaluator: Evaluator, value: object, origin: Origin) -> Step:
     """The text of a value.
 
     An array is `( a`, then each further element on a line of its own, indented by two, then ` )`. A record is `[`, its
@@ -49,7 +49,7 @@ class _Text:
         self.text = text
 
 
-def _pieces(value: Any, indent: int) -> list[tuple[Any, int]]:
+def _pieces(value: object, indent: int) -> list[tuple[Any, int]]:
     """A value as texts and the values inside it."""
     line = "\n" + " " * indent
     if type(value) is Array:
@@ -69,7 +69,7 @@ def _pieces(value: Any, indent: int) -> list[tuple[Any, int]]:
     return [(_Text(line.join(_lines(value))), 0)]
 
 
-def _lines(value: Any) -> list[str]:
+def _lines(value: object) -> list[str]:
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, float):

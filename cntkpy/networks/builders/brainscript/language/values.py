@@ -209,7 +209,7 @@ def joined(path: Path | None) -> str:
     return text[1:] if text.startswith(".") else text
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """Return the kind of a value in the words of a message."""
     if isinstance(value, bool):
         return f"the truth value {'true' if value else 'false'}"
@@ -254,7 +254,7 @@ class Operand(Object):
 
     __slots__ = ()
 
-    def infix(self, operator: str, left: Any, right: Any, origin: Origin) -> Any:
+    def infix(self, operator: str, left: object, right: object, origin: Origin) -> Any:
         """The value of `left operator right`, of which one is this object; PENDING where there is none."""
         return PENDING
 
@@ -262,6 +262,6 @@ class Operand(Object):
         """The value of `operator self`; PENDING where there is none."""
         return PENDING
 
-    def choose(self, yes: Any, no: Any, origin: Origin) -> Any:
+    def choose(self, yes: object, no: object, origin: Origin) -> Any:
         """The value of `if self then yes else no`; PENDING where there is none."""
         return PENDING

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cntkpy.readers.common.packed import open_text
+from cntkpy.readers.common.packed import DataBytes, open_text
 from cntkpy.readers.errors import DataError
 
 from ..library import arrow, arrow_csv, broken
@@ -61,7 +61,7 @@ class CsvText:
         if self.header is not None and len(rows) < 2:
             raise DataError(f"{self.path} has no rows after its header.", path=self.path)
         self.width = len(rows[0][1])
-        self.first = self._checked(*rows[1 if self.header is not None else 0])
+        self.first = _checked(self.path, self.width, *rows[1 if self.header is not None else 0])
         """The cells of the first row of data."""
         if self.header is not None:
             _check_header(self.path, self.header)
@@ -86,7 +86,7 @@ class CsvText:
                 raise self._unclosed(position, line)
             size = len(content) if whole else int(ends[-1]) if len(ends) else 0
             if not size:
-                raise self._too_long(line)
+                raise _too_long(self.path, line)
             begin = 0
             if header:
                 begin = _end_of_first_row(content, [*ends.tolist(), size], self.delimiter)
@@ -115,7 +115,7 @@ class CsvText:
         """
         file = io.TextIOWrapper(io.BytesIO(self.content(block)), encoding="utf-8-sig", newline="")
         for line, cells in self._read(file, block):
-            yield line, self._checked(line, cells)
+            yield line, _checked(self.path, self.width, line, cells)
 
     def row(self, block: TextBlock, number: int) -> tuple[int, list[str]]:
         """The line and the cells of a row of a block, counted from 0."""
@@ -156,17 +156,6 @@ class CsvText:
             message = f"{self.path}: the rows from line {block.line + 1} on cannot be read as a table: {reason}."
             raise DataError(message, path=self.path, line=block.line + 1) from None
 
-    def _checked(self, line: int, cells: list[str]) -> list[str]:
-        """The cells of a row that is as long as the first one."""
-        if len(cells) != self.width:
-            raise DataError(
-                f"{self.path}:{line}: the row has {len(cells)} columns, but the first one has {self.width}",
-                path=self.path,
-                line=line,
-                hint="quote texts with the delimiter in them; with decimal commas, write ';' between columns",
-            )
-        return cells
-
     def _unclosed(self, position: int, line: int) -> DataError:
         """The error of a quote that is not closed in the last block of the file."""
         last, begin = line, position
@@ -183,37 +172,16 @@ class CsvText:
             hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
         )
 
-    def _not_text(self, error: UnicodeDecodeError, block: TextBlock) -> DataError:
-        """The error of bytes that are no text, with their line if they are in the block."""
-        content = self.data.bytes(block.begin, block.size)
-        line: int | None = None
-        try:
-            content.decode()
-        except UnicodeDecodeError as inside:
-            line = block.line + lines_in(content[: inside.start]) + 1
-        where = self.path if line is None else f"{self.path}:{line}"
-        hint = "save it as UTF-8, for instance: iconv -f latin1 -t utf-8"
-        return DataError(f"{where} is not text in UTF-8: {error.reason}", path=self.path, line=line, hint=hint)
-
-    def _too_long(self, line: int) -> DataError:
-        """Return the error of a row that begins behind so many lines."""
-        return DataError(
-            f"{self.path}: the row from line {line + 1} on has more than {BLOCK_BYTES >> 20} MB.",
-            path=self.path,
-            line=line + 1,
-            hint="is a quote not closed?",
-        )
-
     def _first_line(self) -> str:
         with self._text() as file:
             try:
                 for number, line in enumerate(iter(lambda: file.readline(BLOCK_BYTES + 1), "")):
                     if len(line) > BLOCK_BYTES:
-                        raise self._too_long(number)
+                        raise _too_long(self.path, number)
                     if line.strip():
                         return line
             except UnicodeDecodeError as error:
-                raise self._not_text(error, _START) from None
+                raise _not_text(self.path, self.data, error, _START) from None
         return ""
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
@@ -228,7 +196,7 @@ class CsvText:
             while line := file.readline(BLOCK_BYTES + 1):
                 held[0] += len(line)
                 if held[0] > BLOCK_BYTES:
-                    raise self._too_long(block.line + held[1])
+                    raise _too_long(self.path, block.line + held[1])
                 yield line
 
         try:
@@ -246,12 +214,47 @@ class CsvText:
                 if any(cell.strip() for cell in cells):
                     yield block.line + reader.line_num, cells
         except UnicodeDecodeError as error:
-            raise self._not_text(error, block) from None
+            raise _not_text(self.path, self.data, error, block) from None
         except csv.Error as error:
             raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
 
     def _text(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.data.stream(), encoding="utf-8-sig", newline="")
+
+
+def _too_long(path: str, line: int) -> DataError:
+    """Return the error of a row that begins behind so many lines."""
+    return DataError(
+        f"{path}: the row from line {line + 1} on has more than {BLOCK_BYTES >> 20} MB.",
+        path=path,
+        line=line + 1,
+        hint="is a quote not closed?",
+    )
+
+
+def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: TextBlock) -> DataError:
+    """The error of bytes that are no text, with their line if they are in the block."""
+    content = data.bytes(block.begin, block.size)
+    line: int | None = None
+    try:
+        content.decode()
+    except UnicodeDecodeError as inside:
+        line = block.line + lines_in(content[: inside.start]) + 1
+    where = path if line is None else f"{path}:{line}"
+    hint = "save it as UTF-8, for instance: iconv -f latin1 -t utf-8"
+    return DataError(f"{where} is not text in UTF-8: {error.reason}", path=path, line=line, hint=hint)
+
+
+def _checked(path: str, width: int, line: int, cells: list[str]) -> list[str]:
+    """The cells of a row that is as long as the first one."""
+    if len(cells) != width:
+        raise DataError(
+            f"{path}:{line}: the row has {len(cells)} columns, but the first one has {width}",
+            path=path,
+            line=line,
+            hint="quote texts with the delimiter in them; with decimal commas, write ';' between columns",
+        )
+    return cells
 
 
 def is_number(cell: str) -> bool:

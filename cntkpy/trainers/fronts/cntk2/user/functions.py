@@ -78,11 +78,11 @@ class UserFunction:
     # ---- what a subclass says
 
     def infer_outputs(self) -> list[Function]:
-        """An `output_variable` for each output; the shapes of the inputs are known now."""
+        """Return an `output_variable` for each output; the shapes of the inputs are known now."""
         raise NotImplementedError(f"{type(self).__name__} needs infer_outputs(self): a list of output_variable(...)")
 
-    def forward(self, *arguments: Any) -> Any:
-        """The value.
+    def forward(self, *arguments: object) -> Any:
+        """Return the value.
 
         Args:
             arguments: the data of the only input, or a tuple of those of all; with several outputs a dictionary to be
@@ -93,8 +93,8 @@ class UserFunction:
         """
         raise NotImplementedError(f"{type(self).__name__} needs forward(self, argument, device, outputs_to_retain)")
 
-    def backward(self, *arguments: Any) -> Any:
-        """The gradient by the inputs.
+    def backward(self, *arguments: object) -> Any:
+        """Return the gradient by the inputs.
 
         Args:
             arguments: the state; the gradient by the output, or a dictionary of those by all; of a function of several
@@ -110,7 +110,7 @@ class UserFunction:
         return {}
 
     @staticmethod
-    def deserialize(inputs: Sequence[Function], name: str, state: Any) -> UserFunction:
+    def deserialize(inputs: Sequence[Function], name: str, state: object) -> UserFunction:
         """The function of a model file, of what `serialize` gave; a subclass whose functions have a state has it.
 
         One without a state is made of its inputs and `name`.
@@ -124,7 +124,7 @@ class UserFunction:
 
     @property
     def op_name(self) -> str:
-        """The name of the operation in a model file: that of the class with its module."""
+        """Return the name of the operation in a model file: that of the class with its module."""
         return _name_of(type(self))
 
     # ---- what it is as a function
@@ -158,7 +158,7 @@ class UserFunction:
         return user_function(self)
 
     def of_placeholder(self) -> Function:
-        """The function of a network that it computes, the same one every time: what operators take it for."""
+        """Return the function of a network that it computes, the same one every time: what operators take it for."""
         if self._function is None:
             self._function = user_function(self)
         return self._function
@@ -187,7 +187,7 @@ def _name_of(cls: type) -> str:
 
 
 def user_function(user_func: UserFunction) -> Function:
-    """The function of a network that a `UserFunction` computes.
+    """Return the function of a network that a `UserFunction` computes.
 
     Training calls its `forward` and its `backward` once for each minibatch.
     """
@@ -202,7 +202,7 @@ def user_function(user_func: UserFunction) -> Function:
 
 @needs_shapes
 def _built(inputs: list[Function], code: Callable[[], UserFunction], name: str) -> Function:
-    """The function of some inputs; `code` gives the code, which is an operand itself elsewhere."""
+    """Return the function of some inputs; `code` gives the code, which is an operand itself elsewhere."""
     user_func = code()
     if tuple(inputs) != user_func.inputs:
         user_func.inputs = tuple(inputs)
@@ -239,7 +239,7 @@ class _Host:
 
     @cached_property
     def _wanted(self) -> list[Function]:
-        """The inputs whose gradient `backward` gives; all, if none was said to need one."""
+        """Return the inputs whose gradient `backward` gives; all, if none was said to need one."""
         inputs = self.function.inputs
         return [argument for argument in inputs if argument.needs_gradient] or list(inputs)
 
@@ -278,7 +278,7 @@ class _Host:
                 raise ArgumentError(message, "for output in outputs: outputs[output] = ...")
         return state, self._joined([_plain(output) for output in outputs.values()])
 
-    def backward(self, state: Any, gradient: Any) -> list[Any]:
+    def backward(self, state: object, gradient: object) -> list[Any]:
         """See `HostFunction`."""
         function = self.function
         roots: Any = self._given(gradient, function.outputs[0])
@@ -305,7 +305,7 @@ class _Host:
 
     @cached_property
     def _half(self) -> set[Function]:
-        """The inputs and outputs of half precision."""
+        """Return the inputs and outputs of half precision."""
         return {variable for variable in (*self.function.inputs, *self.function.outputs) if variable.dtype == HALF}
 
     def _given(self, samples: Any, function: Function) -> Any:
@@ -336,7 +336,7 @@ class _Host:
         return [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return f"{len(value)} values" if isinstance(value, tuple) else type(value).__name__
 
 
@@ -352,7 +352,7 @@ def _plain(value: Any) -> Any:
 _ARRAY = "ndarray"
 
 
-def _stored(state: Any, name: str) -> Any:
+def _stored(state: object, name: str) -> Any:
     """Return a value in the form of model files, JSON-able.
 
     Raises:
@@ -372,7 +372,7 @@ def _stored(state: Any, name: str) -> Any:
     raise ArgumentError(message, "give numbers, texts, arrays, lists and dictionaries of them")
 
 
-def _restored(state: Any) -> Any:
+def _restored(state: object) -> Any:
     """The inverse of `_stored`."""
     if isinstance(state, Mapping):
         if set(state) == {_ARRAY, "dtype"}:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import shorten
@@ -28,7 +28,7 @@ class UserLearner:
         as_numpy: accepted; gradients are arrays.
     """
 
-    def __init__(self, parameters: Any, lr_schedule: Any = 1.0, as_numpy: bool = True) -> None:
+    def __init__(self, parameters: object, lr_schedule: object = 1.0, as_numpy: bool = True) -> None:
         self._learner = PythonLearner(self, parameters, lr_schedule)
         self._as_numpy = as_numpy
 
@@ -39,14 +39,14 @@ class UserLearner:
 
     @property
     def learning_rate_schedule(self) -> Schedule:
-        """The schedule of the learning rate."""
+        """Return the schedule of the learning rate."""
         return self._learner.rate
 
     def learning_rate(self) -> float:
-        """The learning rate of now."""
+        """Return the learning rate of now."""
         return self._learner.learning_rate()
 
-    def reset_learning_rate(self, learning_rate: Any) -> None:
+    def reset_learning_rate(self, learning_rate: object) -> None:
         """Continue with another learning rate or schedule of it."""
         self._learner.reset_learning_rate(learning_rate)
 
@@ -55,7 +55,7 @@ class UserLearner:
         """Samples that it was trained on."""
         return self._learner.samples_seen
 
-    def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
+    def update(self, gradient_values: object, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """Change the parameters.
 
         Args:
@@ -74,8 +74,8 @@ class UserLearner:
         """Return the learner in the form that trainers use."""
         return self._learner
 
-    def given(self, gradient: Any) -> Any:
-        """A gradient as `update` is given it."""
+    def given(self, gradient: object) -> Any:
+        """Return a gradient as `update` is given it."""
         return gradient
 
 
@@ -88,7 +88,7 @@ class PythonLearner(Learner):
         lr_schedule: its learning rate.
     """
 
-    def __init__(self, code: UserLearner, parameters: Any, lr_schedule: Any) -> None:
+    def __init__(self, code: UserLearner, parameters: object, lr_schedule: object) -> None:
         name = type(code).__name__
         trained, rate, none = checked_parameters(name, parameters), as_schedule(lr_schedule), as_schedule(0.0)
         super().__init__(trained, standard.kept_gradient(), rate, none, Regularisation(), name)
@@ -107,18 +107,26 @@ class UniversalLearner(UserLearner):
         update_func: makes the function of lists of the parameters and of their gradients, summed over the samples; its
             `assign`s change the parameters.
         parameters: what it changes.
+        gradients: for each parameter, a parameter or constant whose value becomes the gradient; None: new constants.
     """
 
-    def __init__(self, update_func: Callable[[Any, Any], Any], parameters: Any) -> None:
+    def __init__(
+        self, update_func: Callable[[Any, Any], Any], parameters: Any, gradients: Sequence[Function] | None = None
+    ) -> None:
         super().__init__(parameters)
-        self._gradients = [constant(0.0, parameter.shape, parameter.dtype) for parameter in self.parameters]
-        made: Any = update_func(list(self.parameters), list(self._gradients))
-        if not isinstance(made, Function):
-            message = f"the update function of a universal learner gives {shorten(repr(made))}, not a function"
+        made = (
+            [constant(0.0, trained.shape, trained.dtype) for trained in self.parameters]
+            if gradients is None
+            else gradients
+        )
+        self._gradients = list(made)
+        update: Any = update_func(list(self.parameters), list(self._gradients))
+        if not isinstance(update, Function):
+            message = f"the update function of a universal learner gives {shorten(repr(update))}, not a function"
             raise ArgumentError(
                 message, "return combine([assign(p, p - 0.01 * g) for p, g in zip(parameters, gradients)])"
             )
-        self._update = made
+        self._update = update
 
     def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """See `UserLearner.update`."""
@@ -128,7 +136,7 @@ class UniversalLearner(UserLearner):
         return True
 
 
-def universal(update_func: Callable[[Any, Any], Any], parameters: Any) -> UniversalLearner:
+def universal(update_func: Callable[[Any, Any], Any], parameters: object) -> UniversalLearner:
     """A learner whose update rule is a function of a network; see `UniversalLearner`."""
     return UniversalLearner(update_func, parameters)
 

@@ -1,0 +1,148 @@
+"""`cntkpy export MODEL|CONFIG OUT --to pytorch`: a network as source that needs nothing of this package."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cntkpy.cntk_config import ConfigError, load
+from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+
+if TYPE_CHECKING:
+    from cntkpy.cntk_config import ConfigParameters
+    from cntkpy.networks.graph.network import ValidatedNetwork
+    from cntkpy.networks.source.export import Source
+
+
+@dataclass(frozen=True)
+class AskedSource:
+    """Options of the command line.
+
+    Args:
+        model: a model file, or a configuration.
+        out: the folder to write.
+        kind: what is written: a word of `cntkpy.networks.source.save.FORMATS`.
+        outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
+        command: of a configuration, the command whose network it is; empty: the first one with a network.
+        check: whether the source is compared with the network; None: where PyTorch is installed.
+        training: whether the training of a configuration is written, too.
+    """
+
+    model: str
+    out: str
+    kind: str
+    outputs: tuple[str, ...] = ()
+    command: str = ""
+    check: bool | None = None
+    training: bool = False
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A network, and what its configuration says.
+
+    Attributes:
+        network: the network.
+        dropout: the rate of the first epoch; None: no configuration says one.
+        origin: the file that it was read from.
+        section: the command of a configuration; None: it was no configuration.
+    """
+
+    network: ValidatedNetwork
+    dropout: float | None
+    origin: str
+    section: ConfigParameters | None = None
+
+
+def export_source(asked: AskedSource) -> int:
+    """Write the folder, say what is in it; return the exit status.
+
+    Raises:
+        UserError: the model or configuration cannot be read; nodes have no code; the source computes other values.
+    """
+    from cntkpy.networks.onnx import ours
+    from cntkpy.networks.source import check
+    from cntkpy.networks.source.export import Settings, export
+    from cntkpy.networks.source.save import FORMATS, write_source
+
+    if asked.kind not in FORMATS:
+        message = f"a network cannot be written as '{asked.kind}'"
+        hint = suggestion(asked.kind, FORMATS) or f"possible: {', '.join(FORMATS)}"
+        raise UserError("InvalidArgument", message, hint=hint)
+    if Path(asked.out).is_file():
+        message = f"'{asked.out}' is a file; a folder is written"
+        raise UserError("CannotWrite", message, hint="give the name of a folder, which may be new")
+    read = _read(asked)
+    title = Path(asked.model).name.partition(".")[0]
+    outputs = _predictions(read.network) if asked.training else asked.outputs
+    source = export(read.network, ours.constants, Settings(outputs, read.dropout, title))
+    programs = {"train.py": _training(read, source, asked)} if asked.training else {}
+    for note in source.notes:
+        print(f"note: {note}", file=sys.stderr)
+    differences = check.check(source) if (check.installed() if asked.check is None else asked.check) else []
+    for item in differences:
+        print(f"{item.name}: largest difference {item.largest:.2g}")
+    wrong = ", ".join(f"'{item.name}' by {item.largest:.2g}" for item in differences if not item.allowed)
+    if wrong:
+        message = f"the source computes other values than the network: {wrong}; {asked.out} is not written"
+        raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")
+    files = write_source(asked.out, source, f"`{read.origin}`", differences, programs)
+    lines = source.text.count("\n")
+    print(f"{asked.out}: class {source.name}, {lines} lines, {len(source.tensors)} tensors")
+    print(f"files: {', '.join(path.name for path in files)}")
+    return 0
+
+
+def _predictions(network: ValidatedNetwork) -> tuple[str, ...]:
+    """The names of the nodes that the criteria look at."""
+    from cntkpy.networks.source.graph import prediction_nodes
+
+    return tuple(node.name for node in prediction_nodes(network))
+
+
+def _training(read: _Read, source: Source, asked: AskedSource) -> str:
+    from cntkpy.commands.tools.export_training import training
+
+    if read.section is None:
+        message = f"--training needs a configuration, and {asked.model} is a model file"
+        raise UserError("InvalidArgument", message, hint="name the configuration that trains it")
+    return training(read.section, read.network, source, Path(asked.model).name)
+
+
+def _read(asked: AskedSource) -> _Read:
+    """The network of a model file, or of a command of a configuration."""
+    from cntkpy.networks.files.model_file import load_model
+    from cntkpy.networks.files.recognise import is_model
+
+    path = Path(asked.model)
+    if is_model(asked.model) or not path.is_file():
+        return _Read(load_model(asked.model), None, path.name)
+    return _of_configuration(asked)
+
+
+def _of_configuration(asked: AskedSource) -> _Read:
+    """The trained model of a command, if there is one; else the network as it is before training."""
+    from cntkpy.commands.tools.network_of import describe_network
+    from cntkpy.networks.files.model_file import load_model
+
+    root = load([f"configFile={asked.model}"])
+    described = describe_network(root, asked.command or None)
+    section = root.section(described.command)
+    trained = Path(str(section("modelPath", "")) or ".")
+    if trained.is_file() and not asked.training:
+        return _Read(load_model(trained), _dropout(section), str(trained), section)
+    if str(trained) != "." and not asked.training:
+        print(f"note: there is no model {trained} yet; the weights are those before training", file=sys.stderr)
+    network = described.network
+    network.values = True
+    return _Read(network.validate(), _dropout(section), Path(asked.model).name, section)
+
+
+def _dropout(section: ConfigParameters) -> float:
+    """The rate of dropout in the first epoch."""
+    try:
+        return float(str(section.section("SGD").array("dropoutRate", "0")[0]))
+    except (ConfigError, ValueError, IndexError):
+        return 0.0

@@ -1,0 +1,214 @@
+"""A network as a module of PyTorch: the text of `model.py`, and its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+from cntkpy.networks.onnx.table import REFUSED as OF_TRAINING
+from cntkpy.networks.source import layout
+from cntkpy.networks.source.blocks import find_blocks
+from cntkpy.networks.source.classes import Classes, plain
+from cntkpy.networks.source.graph import Evaluate, Graph, prediction_nodes
+from cntkpy.networks.source.helpers import HELPERS, with_needs
+from cntkpy.networks.source.layers import Tensor
+from cntkpy.networks.source.names import Names, class_name
+from cntkpy.networks.source.values import dims_of, lead_of
+from cntkpy.networks.source.writer import Planner, Writer, kind_of
+
+DEFAULT_DROPOUT = 0.5
+"""The rate of Dropout nodes where no configuration says one."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Requests of an export.
+
+    Args:
+        outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
+        dropout: the rate of Dropout nodes; None: `DEFAULT_DROPOUT`.
+        title: what the model is called.
+    """
+
+    outputs: tuple[str, ...] = ()
+    dropout: float | None = None
+    title: str = "Model"
+
+
+@dataclass
+class Source:
+    """A module of PyTorch.
+
+    Attributes:
+        text: of `model.py`.
+        name: of the class.
+        tensors: by name in the state of the module.
+        arguments: the nodes that `forward` takes, by name, in order.
+        masks: by name of a mask, its time axis.
+        indices: the inputs that are integers, the numbers of the ones of one-hot vectors.
+        graph: what was written.
+        notes: what the user should know.
+        layers: what the README says of layers.
+    """
+
+    text: str
+    name: str
+    tensors: dict[str, Tensor]
+    arguments: dict[str, Node]
+    masks: dict[str, str]
+    indices: list[Node]
+    graph: Graph
+    notes: list[str] = field(default_factory=list[str])
+    layers: list[str] = field(default_factory=list[str])
+
+    @property
+    def outputs(self) -> list[Node]:
+        """The nodes that `forward` gives."""
+        return self.graph.outputs
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the tensors by name, as arrays."""
+        return {name: np.ascontiguousarray(tensor.array) for name, tensor in self.tensors.items()}
+
+
+def output_names(network: Network, asked: tuple[str, ...] = ()) -> list[str]:
+    """Return the names of the nodes that are written.
+
+    Raises:
+        UserError: the network has no such node, or none that could be an output.
+    """
+    if asked:
+        return list(dict.fromkeys(network.find(name).name for name in asked))
+    outputs = [node for node in network.groups["output"] if not _of_training(node)]
+    result = outputs or prediction_nodes(network)
+    if not result:
+        hint = "name one: --output NODE"
+        raise UserError("UnknownNode", "the network has neither an output node nor a criterion", hint=hint)
+    return [node.name for node in result]
+
+
+def _of_training(node: Node) -> bool:
+    return node.operation in OF_TRAINING or node.kind.family == "Criteria"
+
+
+def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = Settings()) -> Source:
+    """Write a network as a module of PyTorch.
+
+    Args:
+        network: the network.
+        evaluate: computes nodes that depend on parameters alone.
+        settings: what is asked for.
+
+    Returns:
+        The text and the weights.
+
+    Raises:
+        UserError: nodes have no code; the error lists all of them.
+    """
+    graph = Graph(network, output_names(network, settings.outputs), evaluate)
+    for node in graph.outputs:
+        if node.kind.layout == "always":
+            raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is an input", span=node.span)
+        if node.operation == "PackedIndex":
+            message = f"'{node.name}' cannot be an output: it numbers the cells of a minibatch of CNTK"
+            raise UserError("NotSupported", message, span=node.span)
+    dropout = DEFAULT_DROPOUT if settings.dropout is None else settings.dropout
+    planner = Planner(graph, dropout)
+    units = planner.units(graph.components)
+    classes, helpers = Classes(), set[str]()
+    writer = Writer(graph, planner, classes, helpers, top=True)
+    arguments: dict[str, Node] = {}
+    indices = [node for node in graph.inputs if _is_index(planner, node)]
+    for node in graph.inputs:
+        name = writer.argument(node, lead_of(node, graph.along_time), "x")
+        if node in indices:
+            writer.values[node] = writer.values[node]._replace(dims=())
+        arguments[name] = node
+    writer.body.reserve(graph.canonical(node) for node in graph.outputs)
+    writer.write_blocks(find_blocks(graph, units), [graph.canonical(node) for node in graph.outputs])
+    if any(planner.refused.values()):
+        raise refusal(planner)
+    names = Names({"nn", "torch", "F", "Tensor", "math", *HELPERS})
+    name = names.take(class_name(settings.title))
+    returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
+    results = kind_of(len(returned))
+    writer.body.line(f"return {', '.join(returned)}")
+    masks = {mask: axis for axis, mask in writer.body.asked.items()}
+    forward = layout.method(
+        "forward", [*arguments, *masks], writer.body.lines, _forward_doc(graph, arguments, indices, masks), results
+    )
+    text = layout.class_text(f"The network of {quoted(settings.title)}.", writer.init, [forward])
+    classes.add(f"={name}", text)
+    module = _module(classes, helpers, names, quoted(settings.title))
+    notes = _notes(graph, network)
+    return Source(module, name, writer.tensors, arguments, masks, indices, graph, notes, writer.notes)
+
+
+def quoted(name: str) -> str:
+    """Return a name of a file or node so that it ends neither a text of Python nor a line, and is no mark."""
+    return "".join(letter if letter.isprintable() and letter not in '"\\«»⟦⟧' else "?" for letter in name)
+
+
+def _is_index(planner: Planner, node: Node) -> bool:
+    users = planner.graph.users.get(node, [])
+    return (
+        bool(users)
+        and node.operation == "SparseInputValue"
+        and all(user.operation in ("Times", "LookupTable") and planner.find.is_embedding(user) for user in users)
+    )
+
+
+def shape_text(node: Node, along_time: bool, index: bool = False) -> str:
+    """Return the shape of a value as the code has it."""
+    sizes = [*("batch", "steps")[: lead_of(node, along_time)], *map(str, () if index else dims_of(node))]
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _forward_doc(graph: Graph, arguments: dict[str, Node], indices: list[Node], masks: Mapping[str, str]) -> str:
+    outputs = ", ".join(f"'{quoted(node.name)}'" for node in graph.outputs)
+    lines = [f"Return {outputs}.", "", "Args:"]
+    for name, node in arguments.items():
+        kind = "integers " if node in indices else ""
+        lines.append(f"    {name}: {kind}{shape_text(node, graph.along_time, node in indices)}.")
+    lines += [f"    {mask}: booleans (batch, steps), False where a sequence has ended." for mask in masks]
+    return "\n".join(lines)
+
+
+def _module(classes: Classes, helpers: set[str], names: Names, title: str) -> str:
+    """The text of the file."""
+    wanted = with_needs(helpers)
+    texts, _ = classes.resolve(names)
+    body = "\n\n\n".join([*(HELPERS[name] for name in wanted), *texts])
+    body = layout.laid_out(plain(body))
+    imports = ["import math\n"] if "math." in body else []
+    imports.append("import torch")
+    if "F." in body:
+        imports.append("import torch.nn.functional as F")
+    imports.append("from torch import Tensor, nn")
+    if "torch." not in body:
+        imports.remove("import torch")
+    head = f'"""The model {title}; its weights are in weights.safetensors."""\n\n'
+    return head + "\n".join(imports) + "\n\n\n" + body + "\n"
+
+
+def refusal(planner: Planner) -> UserError:
+    """Return the error that lists all nodes without code."""
+    reasons = {node: why for node, why in planner.refused.items() if why}
+    listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in reasons.items())
+    count = f"{len(reasons)} node" + "s" * (len(reasons) > 1)
+    message = f"the network cannot be written as PyTorch source, because of {count}:\n{listed}"
+    hint = "write a part of it with --output NODE, or the whole as ONNX: cntkpy export MODEL OUT.onnx"
+    return UserError("NotSupported", message, hint=hint)
+
+
+def _notes(graph: Graph, network: Network) -> list[str]:
+    notes: list[str] = []
+    for node in graph.pending:
+        notes.append(f"`{node.name}` is a statistic of the data that no training has computed yet")
+    if network.precision == "half":
+        notes.append("the network is of half precision; the source computes in single precision")
+    return notes

@@ -1,0 +1,69 @@
+"""Criteria as a function of what the module gives and of the data: for the training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks import nodes
+from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.networks.source import layout
+from cntkpy.networks.source.classes import Classes, plain
+from cntkpy.networks.source.export import refusal
+from cntkpy.networks.source.graph import Evaluate, Graph
+from cntkpy.networks.source.helpers import HELPERS, with_needs
+from cntkpy.networks.source.values import lead_of
+from cntkpy.networks.source.writer import Planner, Writer, kind_of
+
+
+class Function(NamedTuple):
+    """A function of the written file.
+
+    Attributes:
+        text: of the function, and of helpers in front of it.
+        arguments: the names of its arguments, by the names of nodes.
+    """
+
+    text: str
+    arguments: dict[str, str]
+
+
+def criteria_function(
+    network: ValidatedNetwork, names: Sequence[str], cut: Sequence[str], evaluate: Evaluate
+) -> Function:
+    """Write nodes as a function of others.
+
+    Args:
+        network: the network.
+        names: of the nodes that the function gives.
+        cut: names of nodes that are arguments, beside the inputs.
+        evaluate: computes nodes that depend on parameters alone.
+
+    Raises:
+        UserError: nodes have no code, or parameters of their own.
+    """
+    copy = ValidatedNetwork(network.copied())
+    for name in cut:
+        node = copy.find(name)
+        node.kind, node.inputs, node.options = nodes.operation("InputValue"), [], {"dynamicAxis": ""}
+    graph = Graph(copy, names, evaluate)
+    planner, helpers = Planner(graph, 0.0), set[str]()
+    units = planner.units(graph.components)
+    writer = Writer(graph, planner, Classes(), helpers)
+    arguments = {node.name: writer.argument(node, lead_of(node, graph.along_time)) for node in graph.inputs}
+    outputs = [graph.canonical(node) for node in graph.outputs]
+    writer.write(units, outputs)
+    if any(planner.refused.values()):
+        raise refusal(planner)
+    if writer.tensors:
+        listed = ", ".join(f"'{tensor.source.name}'" for tensor in writer.tensors.values() if tensor.source)
+        raise UserError("NotSupported", f"the criteria have parameters of their own, which no train.py has: {listed}")
+    writer.body.line(f"return {', '.join(writer.value(node).text for node in outputs)}")
+    masks = list(writer.body.asked.values())
+    typed = ", ".join(f"{name}: Tensor" for name in [*arguments.values(), *masks])
+    head = f"def criteria({typed}) -> {kind_of(len(outputs))}:"
+    doc = '    """Return sums over the samples of the minibatch."""'
+    body = "\n".join([head, doc, *(f"    {line}" for line in writer.body.lines)])
+    text = "\n\n\n".join([*(HELPERS[name] for name in with_needs(helpers)), plain(body)])
+    return Function(layout.laid_out(text), arguments)

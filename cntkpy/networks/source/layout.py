@@ -1,0 +1,110 @@
+"""The form of the written file: methods, classes, lines of at most 100 characters."""
+
+from __future__ import annotations
+
+WIDTH = 100
+
+
+def method(name: str, arguments: list[str], lines: list[str], doc: str, result: str = "", kind: str = "Tensor") -> str:
+    """Return a method of a class.
+
+    Args:
+        name: of the method.
+        arguments: after `self`.
+        lines: its statements.
+        doc: the docstring, without indentation.
+        result: the type of the result.
+        kind: the type of the arguments.
+    """
+    typed = ", ".join(["self", *(f"{each}: {kind}" if ":" not in each else each for each in arguments)])
+    head = f"    def {name}({typed}){f' -> {result}' if result else ''}:"
+    text = [head, indented(docstring(doc), 8)]
+    text += [f"        {line}" for line in lines]
+    return "\n".join(text)
+
+
+def docstring(doc: str) -> str:
+    """Return a text as a docstring."""
+    return f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'
+
+
+def indented(text: str, count: int) -> str:
+    """Return a text with spaces in front of its lines."""
+    return "\n".join(" " * count + line if line else line for line in text.split("\n"))
+
+
+def class_text(doc: str, init: list[str], methods: list[str]) -> str:
+    """Return a class with marks for its name and the arguments of its constructor."""
+    head = f"class NAME(nn.Module):\n{indented(docstring(doc), 4)}"
+    lines = ["    def __init__(selfARGUMENTS) -> None:", "        super().__init__()ATTRIBUTES"]
+    constructor = "\n".join([*lines, *(f"        {line}" for line in init)])
+    return "\n\n".join([head, constructor, *methods])
+
+
+def wrapped(line: str) -> str:
+    """Return a statement on lines of at most `WIDTH` characters, broken as formatters break them."""
+    if len(line) <= WIDTH:
+        return line
+    code, comment = line, ""
+    if "  # " in line:
+        code, _, comment = line.rpartition("  # ")
+        if len(code) <= WIDTH:
+            return code if len(code) + len(comment) + 4 > WIDTH else line
+    place = _outer_brackets(code)
+    if place is None:
+        return code
+    begin, end = place
+    indent = " " * (len(code) - len(code.lstrip()))
+    inside = code[begin + 1 : end]
+    head, tail = code[: begin + 1], code[end:]
+    one_line = f"{indent}    {inside}"
+    parts = _split(inside)
+    if (len(one_line) <= WIDTH and len(parts) != 1) or (len(parts) == 1 and len(one_line) <= WIDTH):
+        return f"{head}\n{one_line}\n{indent}{tail}"
+    rows = [wrapped(f"{indent}    {part.strip()},") for part in parts]
+    return "\n".join([head, *rows, f"{indent}{tail}"])
+
+
+def laid_out(text: str) -> str:
+    """Return a text with its long lines broken."""
+    return "\n".join(wrapped(line).rstrip() for line in text.split("\n"))
+
+
+def _outer_brackets(text: str) -> tuple[int, int] | None:
+    """The last pair of brackets that no other is around, and that holds most of the text."""
+    depth, begin = 0, 0
+    result: list[tuple[int, int]] = []
+    quote = ""
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
+            if not depth:
+                begin = place
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if not depth:
+                result.append((begin, place))
+    return max(result, key=lambda pair: pair[1] - pair[0], default=None)
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that are in no brackets and no text."""
+    depth, begin, quote = 0, 0, ""
+    parts: list[str] = []
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[begin:place])
+            begin = place + 1
+    return [*parts, text[begin:]] if text[begin:].strip() else parts

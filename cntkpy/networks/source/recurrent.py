@@ -1,0 +1,280 @@
+"""Recurrent layers: stacks of CNTK, and loops of delay nodes that are LSTMs, GRUs or plain units."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.onnx_support.graph import NotExpressible
+from cntkpy.networks.nodes.recurrence.stack import cell_of, layers_of
+from cntkpy.networks.onnx import cells
+from cntkpy.networks.onnx.affine import Scope, affine
+from cntkpy.networks.source.graph import Graph
+from cntkpy.networks.source.layers import Layer, State, Tensor, Unit
+from cntkpy.networks.source.rules.images import per_sample
+from cntkpy.networks.source.use import Use
+from cntkpy.networks.source.values import Value, number
+
+_MODULES = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnntanh": "nn.RNN", "rnnrelu": "nn.RNN"}
+
+_GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+"""For each gate in the order of PyTorch, its place in the order of ONNX."""
+
+
+def stack(graph: Graph, node: Node) -> Unit | None:
+    """Return the layer of an OptimizedRNNStack, whose parameter has the order of cuDNN, which is that of PyTorch."""
+    weights, x = graph.operands(node)
+    inputs, hidden = (x.shape or (0,))[0], int(node.options["hiddenDims"])
+    gates, ways = cell_of(node.options).gates, 1 + bool(node.options["bidirectional"])
+    kind = str(node.options["recurrentOp"]).lower()
+    depth = int(node.options["numLayers"])
+    arguments = [("*input_size", str(inputs)), ("*hidden_size", str(hidden))]
+    if depth > 1:
+        arguments.append(("num_layers", str(depth)))
+    if kind == "rnnrelu":
+        arguments.append(("nonlinearity", '"relu"'))
+    arguments.append(("batch_first", "True"))
+    if ways == 2:
+        arguments.append(("bidirectional", "True"))
+    tensors: dict[str, Tensor] = {}
+    for place, layer in enumerate(layers_of(node, inputs)[0]):
+        suffix = f"l{place // ways}" + ("_reverse" if layer.backwards else "")
+        begin, size = layer.weights, gates * hidden
+        parts = (
+            ("weight_ih", begin, (size, layer.inputs)),
+            ("weight_hh", begin + size * layer.inputs, (size, hidden)),
+            ("bias_ih", layer.biases, (size,)),
+            ("bias_hh", layer.biases + size, (size,)),
+        )
+        for name, first, dims in parts:
+            tensors[f"{name}_{suffix}"] = _piece(graph, weights, first, dims)
+    module = _MODULES[kind]
+    layer_ = Layer(module[3:].lower(), module, arguments, tensors, recurrent=True)
+
+    def code(use: Use) -> list[Value]:
+        if int(node.options["axis"]) == 2:  # the steps are an axis of the sample
+            steps = (x.shape or (1, 1))[1]
+            value = use.reshaped(use.values[0], (steps, inputs))
+            return [
+                use.finished(per_sample(use, value, (steps, hidden * ways), lambda text: f"{use.layer}({text})[0]"))
+            ]
+        return [run_layer(use, use.reshaped(use.values[0], (inputs,)), hidden * ways, ways == 2, False, "")]
+
+    return Unit([node], [x], code, layer_)
+
+
+def _piece(graph: Graph, node: Node, first: int, dims: tuple[int, ...]) -> Tensor:
+    def arrange(array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1)[first : first + math.prod(dims)].reshape(dims)
+
+    return Tensor(arrange(graph.value(node)), node, arrange)
+
+
+def run_layer(use: Use, x: Value, size: int, both: bool, backwards: bool, start: str) -> Value:
+    """Return the result of a recurrent layer of PyTorch.
+
+    Args:
+        use: the node.
+        x: the input (batch, steps, features).
+        size: features of the result.
+        both: whether the layer runs in both directions.
+        backwards: whether the layer runs from the last step to the first.
+        start: the state before the first step, behind a comma; empty: zeros.
+    """
+    body = use.body
+    if both:
+        mask = use.mask()
+        body.line("packed = nn.utils.rnn.pack_padded_sequence(")
+        body.line(f"    {x.text}, {mask}.sum(1).cpu(), batch_first=True, enforce_sorted=False")
+        body.line(")")
+        unpack = f"nn.utils.rnn.pad_packed_sequence({use.layer}(packed{start})[0], batch_first=True"
+        result = body.assign(f"{unpack}, total_length={mask}.shape[1])[0]", use.node)
+        return use.value(result, (size,))
+    if backwards:
+        reverse = use.helper("reverse_steps")
+        text = f"{reverse}({use.layer}({reverse}({x.text}, {use.mask()}){start})[0], {use.mask()})"
+        return use.value(text, (size,))
+    return use.value(body.assign(f"{use.layer}({x.text}{start})[0]", use.node), (size,))
+
+
+# ---- loops
+
+
+def recognised(graph: Graph, loop: list[Node]) -> Unit | None:
+    """Return the layer that a loop of delay nodes is; None: it is none of PyTorch's."""
+    constants = {
+        node: graph.value(node)
+        for component in graph.components
+        for node in component
+        if graph.is_leaf(node) or node in graph.constants
+    }
+    plan = _Known(graph)
+    cell = cells.recognised(loop, plan, constants)  # pyright: ignore[reportArgumentType]
+    if cell is not None and cell.peepholes is None and (cell.kind == "LSTM" or cell.after):
+        return _layer(graph, cell, constants, loop)
+    return _plain(graph, loop, constants)
+
+
+class _Known:
+    """The part of a plan that the recognition of cells reads: outputs and users, without copies of nodes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.outputs = [graph.canonical(node) for node in graph.outputs]
+        self.users = graph.users
+
+
+def _layer(graph: Graph, cell: Any, constants: dict[Node, np.ndarray], loop: list[Node]) -> Unit:
+    size = cell.recurrence.shape[1]
+    order = list(_GATES[cell.kind])
+    rows = cell.weights[order].reshape(len(order) * size, -1)
+    arguments = [("*input_size", str(rows.shape[1])), ("*hidden_size", str(size)), ("batch_first", "True")]
+    dtype = next(iter(constants.values())).dtype
+    tensors = {
+        "weight_ih_l0": rows,
+        "weight_hh_l0": cell.recurrence[order].reshape(len(order) * size, size),
+        "bias_ih_l0": cell.biases[0][order].reshape(-1),
+        "bias_hh_l0": cell.biases[1][order].reshape(-1),
+    }
+    made = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in tensors.items()}
+    layer = Layer(cell.kind.lower(), f"nn.{cell.kind}", arguments, made, note="its weights are joined", recurrent=True)
+    return _unit(graph, cell.result, list(cell.inputs), list(cell.states), layer, size, loop, constants)
+
+
+def joined_directions(graph: Graph, node: Node, layers: dict[Node, Unit]) -> Unit | None:
+    """Return the layer of both directions that two layers are, whose results are joined; None: they are not that.
+
+    Args:
+        graph: the graph.
+        node: what joins the results.
+        layers: the recurrent layers by their results.
+    """
+    operands = graph.operands(node)
+    if node.operation != "RowStack" or len(operands) != 2 or not all(item in layers for item in operands):
+        return None
+    outputs = {graph.canonical(output) for output in graph.outputs}
+    ahead, back = (layers[item] for item in operands)
+    for item, unit in zip(operands, (ahead, back), strict=True):
+        if item in outputs or [user for user in graph.users[item] if user not in unit.covered] != [node]:
+            return None
+    first, second = ahead.layer, back.layer
+    if first is None or second is None or ahead.operands != back.operands or first.signature != second.signature:
+        return None
+    if (
+        ahead.state is None
+        or back.state is None
+        or [value for _, value in first.arguments] != [value for _, value in second.arguments]
+    ):
+        return None
+    if (ahead.state.backwards, back.state.backwards) != (False, True) or ahead.state.initial != back.state.initial:
+        return None
+    if any(value for value in ahead.state.initial):
+        return None
+    size = ahead.state.size
+    tensors = {**first.tensors, **{f"{name}_reverse": tensor for name, tensor in second.tensors.items()}}
+    arguments = [*first.arguments, ("bidirectional", "True")]
+    layer = Layer(first.hint, first.module, arguments, tensors, first.note, recurrent=True)
+
+    def code(use: Use) -> list[Value]:
+        return [use.finished(run_layer(use, _joined(use), 2 * size, True, False, ""))]
+
+    return Unit([node], ahead.operands, code, layer, covered=[*ahead.covered, *back.covered])
+
+
+def _joined(use: Use) -> Value:
+    """The operands as one vector."""
+    parts = [use.reshaped(value, (math.prod(value.dims),)) for value in use.values]
+    if len(parts) == 1:
+        return parts[0]
+    text = f"torch.cat([{', '.join(part.text for part in parts)}], dim=-1)"
+    return use.value(text, (sum(part.dims[0] for part in parts),))
+
+
+def _unit(
+    graph: Graph,
+    result: Node,
+    inputs: list[Node],
+    states: list[Node],
+    layer: Layer,
+    size: int,
+    loop: list[Node],
+    constants: dict[Node, np.ndarray],
+) -> Unit:
+    backwards = states[0].kind.time.delay > 0
+    initial = [_start(delay, constants) for delay in states]
+
+    def code(use: Use) -> list[Value]:
+        x = _joined(use)
+        start = ""
+        if any(np.any(array) for array in initial):
+            x = use.body.bound(x)
+            names: dict[float, str] = {}
+            parts_: list[str] = []
+            for array in initial:
+                first = float(array.reshape(-1)[0])
+                if not np.all(array == first):
+                    raise NotExpressible("its state begins with several values")
+                if first not in names:
+                    text = f"{x.text}.new_full((1, len({x.text}), {size}), {number(first)})"
+                    names[first] = use.body.assign(text, "start")
+                parts_.append(names[first])
+            start = f", ({', '.join(parts_)})" if len(parts_) > 1 else f", {parts_[0]}"
+        return [use.finished(run_layer(use, x, size, False, backwards, start))]
+
+    flat = [array.reshape(-1) for array in initial]
+    same = tuple(float(array[0]) if np.all(array == array[0]) else math.nan for array in flat)
+    return Unit([result], inputs, code, layer, covered=loop, state=State(backwards, size, same))
+
+
+def _start(delay: Node, constants: dict[Node, np.ndarray]) -> np.ndarray:
+    if len(delay.inputs) > 1:
+        return np.asarray(constants[delay.input(1)], np.float64)
+    return np.asarray(float(delay.options["defaultHiddenActivity"]))
+
+
+def _plain(graph: Graph, loop: list[Node], constants: dict[Node, np.ndarray]) -> Unit | None:
+    """h = tanh (W x + R h' + b), or with the positive part."""
+    delays = [node for node in loop if node.kind.time.delay]
+    if len(delays) != 1 or int(delays[0].options["timeStep"]) != 1:
+        return None
+    state = delays[0]
+    if state.inputs[1:] and state.input(1) not in constants:
+        return None
+    h = graph.canonical(state.input(0))
+    if h.operation not in ("Tanh", "RectifiedLinear"):
+        return None
+    used = {node for node in loop if any(user not in loop for user in graph.users.get(node, []))}
+    used |= {node for node in loop if node in map(graph.canonical, graph.outputs)}
+    if used != {h}:
+        return None
+    try:
+        total = affine(h.input(0), Scope(set(loop), {state, h}, constants))
+    except NotExpressible:
+        return None
+    recurrence = total.matrices.pop(state, None)
+    inputs = list(total.matrices)
+    if recurrence is None or not inputs or any(node in loop or not node.has_layout for node in inputs):
+        return None
+    if any(node.axis != state.axis or node.operation == "SparseInputValue" for node in inputs):
+        return None
+    size = len(recurrence)
+    weights = np.concatenate([total.matrices[node] for node in inputs], axis=1)
+    arguments = [("*input_size", str(weights.shape[1])), ("*hidden_size", str(size))]
+    if h.operation == "RectifiedLinear":
+        arguments.append(("nonlinearity", '"relu"'))
+    arguments.append(("batch_first", "True"))
+    dtype = next(iter(constants.values())).dtype
+    arrays = {
+        "weight_ih_l0": weights,
+        "weight_hh_l0": recurrence,
+        "bias_ih_l0": total.bias,
+        "bias_hh_l0": np.zeros(size),
+    }
+    tensors = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in arrays.items()}
+    layer = Layer("rnn", "nn.RNN", arguments, tensors, note="its weights are joined", recurrent=True)
+    return _unit(graph, h, inputs, [state], layer, size, loop, constants)
+
+
+__all__ = ["recognised", "run_layer", "stack"]

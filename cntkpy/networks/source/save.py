@@ -1,0 +1,127 @@
+"""The folder that is written: `model.py`, `weights.safetensors`, `README.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.writing import atomic_write, not_written
+from cntkpy.networks.files.tensor_file import write_tensors
+from cntkpy.networks.graph.network import Network
+from cntkpy.networks.onnx import ours
+from cntkpy.networks.source.check import GRADIENTS, VALUES, Difference
+from cntkpy.networks.source.export import Settings, Source, export, shape_text
+
+MODEL, WEIGHTS, README = "model.py", "weights.safetensors", "README.md"
+
+FORMATS = ("pytorch",)
+"""Forms that a network can be written in."""
+
+
+def write_source(
+    folder: str | Path,
+    source: Source,
+    origin: str,
+    differences: Sequence[Difference] = (),
+    extra: dict[str, str] | None = None,
+) -> list[Path]:
+    """Write a module of PyTorch.
+
+    Args:
+        folder: where the files go; it is made.
+        source: the module.
+        origin: what the network was read from.
+        differences: from the network, as far as they are known.
+        extra: texts of further files by name.
+
+    Returns:
+        The files.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    folder = Path(folder)
+    texts = {MODEL: source.text, README: readme(source, origin, differences, extra or {}), **(extra or {})}
+    path = folder / WEIGHTS
+    try:
+        write_tensors(path, source.arrays(), {"format": "pt"})
+        for name, text in texts.items():
+            path = folder / name
+            with atomic_write(path) as file:
+                file.write(text.encode())
+    except OSError as error:
+        raise UserError("CannotWrite", not_written(error, path)) from None
+    return [folder / name for name in (MODEL, WEIGHTS, README, *(extra or {}))]
+
+
+def save_source(folder: str | Path, network: Network, outputs: tuple[str, ...]) -> None:
+    """Write a network as a module of PyTorch, unchecked.
+
+    Args:
+        folder: where the files go; its name is that of the class.
+        network: the network.
+        outputs: names of nodes.
+
+    Raises:
+        UserError: nodes have no code; a file cannot be written.
+    """
+    name = Path(folder).name
+    source = export(network.validate(), ours.constants, Settings(outputs, title=name))
+    write_source(folder, source, "a function of Python")
+
+
+def readme(source: Source, origin: str, differences: Sequence[Difference], extra: dict[str, str]) -> str:
+    """Return the text of `README.md`."""
+    graph = source.graph
+    call = ", ".join([*source.arguments, *source.masks])
+    lines = [
+        f"# {source.name}",
+        "",
+        f"`{MODEL}` is the network of {origin} as a module of PyTorch, written by `cntkpy export --to pytorch`.",
+        f"It needs torch and, to read `{WEIGHTS}`, safetensors.",
+        "",
+        "```python",
+        "from safetensors.torch import load_file",
+        "",
+        f"from model import {source.name}",
+        "",
+        f"model = {source.name}()",
+        f'model.load_state_dict(load_file("{WEIGHTS}"))',
+        "model.eval()",
+        f"outputs = model({call})",
+        "```",
+        "",
+        "## Inputs and outputs",
+        "| name | in the network | shape |",
+        "|---|---|---|",
+    ]
+    for name, node in source.arguments.items():
+        index = node in source.indices
+        kind = "integers " if index else ""
+        lines.append(f"| `{name}` | `{node.name}` | {kind}{shape_text(node, graph.along_time, index)} |")
+    for name, axis in source.masks.items():
+        time = "the time axis" if axis == "*" else f"the time axis `{axis}`"
+        lines.append(f"| `{name}` | {time} | booleans (batch, steps), False where a sequence has ended |")
+    lines += [f"| result | `{node.name}` | {shape_text(node, graph.along_time)} |" for node in graph.outputs]
+    if graph.along_time:
+        lines += ["", "Sequences of a batch are padded at their ends; what `model` returns there has no meaning."]
+    if source.indices:
+        lines += ["", "Integers are the numbers of the ones of CNTK's sparse one-hot vectors."]
+    if differences:
+        lines += [
+            "",
+            "## Compared with the network",
+            "The largest differences on random data, relative to the largest element if that is above 1; values may",
+            f"differ by {VALUES:g}, gradients by {GRADIENTS:g}.",
+            "",
+            "| of | difference |",
+            "|---|---|",
+            *(f"| {item.name} | {item.largest:.1e} |" for item in differences),
+        ]
+    notes = [*source.notes, *source.layers]
+    if notes:
+        lines += ["", "## Notes", *(f"- {note}" for note in notes)]
+    if "train.py" in extra:
+        lines += ["", "## Training", "`python train.py` repeats the training of the configuration; see its head."]
+    return "\n".join(lines) + "\n"

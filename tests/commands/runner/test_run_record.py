@@ -1,0 +1,81 @@
+"""Every `cntkpy run` of a training leaves a record next to the model; what CNTK writes does not move (U4)."""
+
+import json
+from pathlib import Path
+
+import pytest
+import small_classification as actions
+
+TRAIN = "train=[SGD=[maxEpochs=2]]"
+
+
+def records(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.name == "config.resolved.cntk")
+
+
+def test_a_training_leaves_its_configuration_events_and_log(cntkpy, tmp_path: Path) -> None:
+    result = cntkpy("run", "m.cntk", "modelPath=out/m", TRAIN, files=actions.files(""))
+    assert result.code == 0, result.err
+    (resolved,) = records(tmp_path)
+    folder = resolved.parent
+    assert folder.parent == tmp_path / "out" / "runs"
+    assert folder.name.endswith("-m")
+    assert sorted(path.name for path in folder.iterdir()) == ["config.resolved.cntk", "log", "log.jsonl"]
+    assert "maxEpochs = 2" in resolved.read_text()
+    assert "Finished Epoch[ 2 of 2]" in (folder / "log").read_text()
+    events = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert events[0]["event"] == "run started"
+    assert events[0]["words"] == ["configFile=m.cntk", "modelPath=out/m", TRAIN]
+    assert "cntkpy" in events[0]["versions"]
+    assert any(setting["name"] == "train:SGD:maxEpochs" for setting in events[0]["settings"])
+    assert [event["epoch"] for event in events if event["event"] == "epoch finished"] == [1, 2]
+    assert (events[-1]["event"], events[-1]["status"]) == ("run finished", 0)
+    listed = json.loads(cntkpy("runs", "--format", "json").out)
+    assert [(run["state"], run["epochs"]) for run in listed] == [("completed", "2/2")]
+    assert cntkpy("show", str(resolved), "train/SGD/maxEpochs").out.strip().endswith("2")
+    assert "--record" not in result.err
+
+
+def test_logs_stay_where_they_are_and_the_run_is_listed_once(cntkpy, tmp_path: Path) -> None:
+    words = ["m.cntk", "modelPath=out/m", "stderr=log/run", TRAIN]
+    assert cntkpy("run", *words, files=actions.files("")).code == 0
+    assert "COMPLETED." in (tmp_path / "log" / "run").read_text()
+    assert len(records(tmp_path)) == 1
+    assert len(json.loads(cntkpy("runs", "--format", "json").out)) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["configFile=m.cntk"],
+        ["run", "m.cntk", "record=false"],
+        ["run", "m.cntk", "logFormat=json", "stderr=log"],  # it has its event file
+        ["run", "m.cntk", "train/SGD/minibatchSize=x"],  # nothing is run
+    ],
+)
+def test_what_leaves_no_record(words: list[str], cntkpy, tmp_path: Path) -> None:
+    cntkpy(*words, "modelPath=out/m", TRAIN, files=actions.files(""))
+    assert records(tmp_path) == []
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_the_folder_of_records_and_the_classic_form(cntkpy, tmp_path: Path) -> None:
+    words = ["configFile=m.cntk", "record=true", "runFolder=records", "modelPath=out/m", TRAIN]
+    assert cntkpy(*words, files=actions.files("")).code == 0
+    assert cntkpy(*words).code == 0  # in the same second, perhaps
+    assert [path.parent.parent for path in records(tmp_path)] == [tmp_path / "records"] * 2
+
+
+def test_a_run_that_fails_says_so_in_its_record(cntkpy, tmp_path: Path) -> None:
+    result = cntkpy("run", "m.cntk", "modelPath=out/m", TRAIN, "reader=[file=none.ctf]", files=actions.files(""))
+    assert result.code
+    for resolved in records(tmp_path):
+        last = json.loads((resolved.parent / "log.jsonl").read_text().splitlines()[-1])
+        assert last["status"] == result.code
+
+
+def test_a_folder_that_cannot_be_made_is_a_warning(cntkpy, tmp_path: Path) -> None:
+    files = actions.files("") | {"records": "a file"}
+    result = cntkpy("run", "m.cntk", "modelPath=out/m", TRAIN, "runFolder=records", files=files)
+    assert result.code == 0
+    assert "WARNING: the run is not recorded: records" in result.err

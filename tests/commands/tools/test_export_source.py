@@ -1,0 +1,95 @@
+"""`cntkpy export --to pytorch`: what it prints and writes, and its errors."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def samples(tmp_path):
+    shutil.copytree(ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output"))
+    return tmp_path
+
+
+def test_a_configuration_before_training(cntkpy, samples):
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorch", "--output", "HLast", "--no-check")
+    assert got.code == 0, got
+    assert got.out.splitlines() == [
+        "out: class Digits, 23 lines, 4 tensors",
+        "files: model.py, weights.safetensors, README.md",
+    ]
+    assert "there is no model sample_configs/output/digits.model yet" in got.err
+    tensors = load_file(samples / "out/weights.safetensors")
+    assert {name: array.shape for name, array in tensors.items()} == {
+        "h1.weight": (100, 64),
+        "h1.bias": (100,),
+        "h_last.weight": (10, 100),
+        "h_last.bias": (10,),
+    }
+    text = (samples / "out/README.md").read_text()
+    assert "from model import Digits" in text
+    assert "| `features` | `features` | (batch, 64) |" in text
+
+
+def test_another_command(cntkpy, samples):
+    got = cntkpy(
+        "export", "sample_configs/brainscript_slots.cntk", "out", "--to", "PyTorch", "--command", "ndl", "--no-check"
+    )
+    assert got.code == 0, got
+    assert "self.h = " not in (samples / "out/model.py").read_text()
+
+
+def test_an_unknown_form(cntkpy, samples):
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorc")
+    assert got.code == 1
+    assert "a network cannot be written as 'pytorc'" in got.err
+    assert "pytorch" in got.err
+
+
+def test_a_file_in_the_place_of_the_folder(cntkpy, samples):
+    (samples / "out").write_text("")
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorch")
+    assert got.code == 1
+    assert "'out' is a file; a folder is written" in got.err
+
+
+def test_a_command_without_a_network(cntkpy, samples):
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorch", "--command", "trian")
+    assert got.code == 1
+    assert "no command 'trian' describes a network" in got.err
+    assert "train" in got.err
+
+
+def test_a_comparison_without_pytorch(cntkpy, samples, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorch", "--check")
+    assert got.code == 1
+    assert "comparing the source with the network needs PyTorch" in got.err
+    assert "pip install" in got.err
+    assert not (samples / "out").exists()
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("default")
+def test_the_written_module(cntkpy, samples):
+    """It is imported in a process of its own, without this package."""
+    import subprocess
+
+    pytest.importorskip("torch")
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorch", "--check")
+    assert got.code == 0, got
+    assert got.out.startswith("ScaledLogLikelihood: largest difference ")
+    assert "gradient by h1.weight" in (samples / "out/README.md").read_text()
+    program = (
+        "import sys, torch; from model import Digits; from safetensors.torch import load_file\n"
+        "model = Digits(); model.load_state_dict(load_file('weights.safetensors'))\n"
+        "assert model(torch.zeros(2, 64)).shape == (2, 10)\n"
+        "assert not any(name.split('.')[0] in ('cntkpy', 'jax') for name in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=samples / "out", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
