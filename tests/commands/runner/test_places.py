@@ -292,7 +292,7 @@ def checkpoint(name: str) -> None:
 
 
 def edited(name: str) -> None:
-    from cntkpy.networks.mel.script import edit_text
+    from mel_texts import edit_text
 
     edit_text(f'm = LoadModel("old/m")\nSaveModel(m, "{name}")\n')
 

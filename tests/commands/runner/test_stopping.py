@@ -45,16 +45,16 @@ def at_a_boundary():
     pass
 
 {moment}
-between = SavedEpoch.between
+on_stack = SavedEpoch.on_stack
 
-def watched(self, collected, *more):
+def watched(self, run):
     global calls
     calls += 1
     if calls == 3:
         at_a_boundary()
-    between(self, collected, *more)
+    on_stack(self, run)
 
-SavedEpoch.between = watched
+SavedEpoch.on_stack = watched
 from cntkpy.commands.cli import main
 sys.exit(main(["configFile=m.cntk"]))
 """
