@@ -231,21 +231,21 @@ def test_no_file_needs_another_that_needs_it() -> None:
 
 def assigned_classes(text: str) -> list[str]:
     """The attributes that a file assigns on classes which it imports: `Class.attribute`."""
-    tree = ast.parse(text)
+    nodes_of_text = list(ast.walk(ast.parse(text)))
     imported = {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in nodes_of_text
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if (alias.asname or alias.name).lstrip("_")[:1].isupper()
     }
     targets = [
         target
-        for node in ast.walk(tree)
+        for node in nodes_of_text
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     ]
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) > 1]
+    calls = [node for node in nodes_of_text if isinstance(node, ast.Call) and len(node.args) > 1]
     found = [
         f"{one.value.id}.{one.attr}"
         for one in targets

@@ -23,17 +23,17 @@ REST = "cntkpy"
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def bound_pronouns(tree: ast.Module) -> list[str]:
+def bound_pronouns(nodes: list[ast.AST]) -> list[str]:
     """Return pronouns bound as variables, parameters, targets or attributes; `other` of a dunder method is Python's."""
     usual = {
         id(argument)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, Function) and re.fullmatch("__.*__", node.name)
         for argument in node.args.args
         if argument.arg == "other"
     }
     names = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.arg):
             name = "" if id(node) in usual else node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -49,9 +49,9 @@ def bound_pronouns(tree: ast.Module) -> list[str]:
     return names
 
 
-def docstrings(tree: ast.Module) -> Iterator[str]:
+def docstrings(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the docstrings of the module, of classes and functions, and the texts after assignments."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if text := ast.get_docstring(node):
                 yield text
@@ -65,9 +65,9 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
                     yield following.value.value
 
 
-def count(tree: ast.Module) -> tuple[int, int]:
+def count(nodes: list[ast.AST]) -> tuple[int, int]:
     """Return the numbers of pronoun names and of docstrings that begin with a question word."""
-    return len(bound_pronouns(tree)), sum(BEGINNING.match(text.strip()) is not None for text in docstrings(tree))
+    return len(bound_pronouns(nodes)), sum(BEGINNING.match(text.strip()) is not None for text in docstrings(nodes))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def counts() -> dict[str, dict[str, int]]:
     for path in sorted((ROOT / "cntkpy").rglob("*.py")):
         folder = path.relative_to(ROOT / "cntkpy").parts[0]
         total = totals[folder if folder in PACKAGES else REST]
-        names, questions = count(ast.parse(path.read_text(encoding="utf-8")))
+        names, questions = count(list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
         total["names"] += names
         total["docstrings"] += questions
     return totals
@@ -94,9 +94,9 @@ class Point:
         self.found = [rest for rest in by]
         if (own := at): _given = own
 '''
-    tree = ast.parse(text)
-    assert sorted(bound_pronouns(tree)) == ["_given", "at", "found", "one", "own", "rest"]
-    assert count(tree) == (6, 3)
+    nodes = list(ast.walk(ast.parse(text)))
+    assert sorted(bound_pronouns(nodes)) == ["_given", "at", "found", "one", "own", "rest"]
+    assert count(nodes) == (6, 3)
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, REST])

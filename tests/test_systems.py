@@ -55,16 +55,16 @@ FOLDERS = ("/dev/", "/etc/", "/proc/", "/sys/", "/tmp", "/usr/", "/var/")
 
 def of_some_systems(text: str) -> Iterator[tuple[int, str]]:
     """The lines of a program that name what only some systems have, and what it is."""
-    tree = ast.parse(text)
+    nodes = list(ast.walk(ast.parse(text)))
     documented = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(tree):
+    called = {id(word) for node in nodes if isinstance(node, ast.Call) for word in ast.iter_child_nodes(node)}
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, one.name) for one in node.names if one.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -79,7 +79,7 @@ def of_some_systems(text: str) -> Iterator[tuple[int, str]]:
             if isinstance(owner, ast.Name) and isinstance(name, ast.Constant) and name.value in NAMES.get(owner.id, ()):
                 yield node.lineno, f"{owner.id}.{name.value}"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-            names_module = isinstance(parents[id(node)], ast.Call) and node.value in MODULES  # for importlib
+            names_module = id(node) in called and node.value in MODULES  # for importlib
             if names_module or node.value.startswith(FOLDERS):
                 yield node.lineno, node.value
 

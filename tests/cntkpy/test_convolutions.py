@@ -17,31 +17,32 @@ PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 def slid(x: np.ndarray, w: np.ndarray, how: dict[str, Any]) -> np.ndarray:
-    """Filters (O, I, ...) slid over a sample (C, ...), window by window.
+    """Filters (O, I, ...) slid over a sample (C, ...), one element of the filters at a time.
 
     how: strides, auto_padding, dilation as a value for each axis; groups.
     """
     groups, rank = how.get("groups", 1), x.ndim - 1
     steps, pads, far = (how.get(key, default) for key, default in DEFAULTS.items())
-    starts = []
+    firsts, counts, margins = [], [], []
     for axis in range(rank):
         n, reach = x.shape[1 + axis], (w.shape[2 + axis] - 1) * far[axis] + 1
+        count, first = (n - reach) // steps[axis] + 1, 0
         if pads[axis]:
             count = -(-n // steps[axis])
-            left_over = n - 1 - (count - 1) * steps[axis]
-            starts.append([i * steps[axis] + left_over // 2 - (reach - 1) // 2 for i in range(count)])
-        else:
-            starts.append(list(range(0, n - reach + 1, steps[axis])))
-    out = np.zeros((len(w), *map(len, starts)))
-    own, made = w.shape[1], len(w) // groups
-    for place in np.ndindex(out.shape[1:]):
-        for at in np.ndindex(w.shape[2:]):
-            where = tuple(starts[a][place[a]] + at[a] * far[a] for a in range(rank))
-            if all(0 <= i < n for i, n in zip(where, x.shape[1:], strict=True)):
-                for o in range(len(w)):
-                    first = o // made * own
-                    out[(o, *place)] += w[(o, slice(None), *at)] @ x[(slice(first, first + own), *where)]
-    return out
+            first = (n - 1 - (count - 1) * steps[axis]) // 2 - (reach - 1) // 2
+        before, end = max(-first, 0), first + (count - 1) * steps[axis] + reach
+        firsts.append(first + before)
+        counts.append(count)
+        margins.append((before, max(end - n, 0)))
+    padded = np.pad(x, [(0, 0), *margins])
+    filters = w.reshape(groups, -1, *w.shape[1:])
+    out = np.zeros((*filters.shape[:2], *counts))
+    for at in np.ndindex(w.shape[2:]):
+        begins = [firsts[a] + at[a] * far[a] for a in range(rank)]
+        where = (slice(b, b + (counts[a] - 1) * steps[a] + 1, steps[a]) for a, b in enumerate(begins))
+        cells = padded[(slice(None), *where)].reshape(groups, -1, *counts)
+        out += np.einsum("goi,gi...->go...", filters[(..., *at)], cells)
+    return out.reshape(len(w), *counts)
 
 
 DEFAULTS = {"strides": (1,) * 3, "auto_padding": (True,) * 3, "dilation": (1,) * 3}
@@ -155,19 +156,19 @@ def test_gradients(name: str, dtype: Any) -> None:
     one = C.sequence.reduce_sum(weighted) if case.lengths else weighted
     found = one.grad(given, wrt=[x, w])
     tolerance = {"rtol": 1e-6, "atol": 1e-7} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
+    # The sum is linear in each operand: its slope along an element is its value for one 1 among zeros.
     slopes = np.zeros_like(filters)
     for at in np.ndindex(filters.shape):
-        step = np.zeros_like(filters)
-        step[at] = 0.5
-        slopes[at] = total(data, filters + step) - total(data, filters - step)  # the sum is linear in each operand
+        unit = np.zeros_like(filters)
+        unit[at] = 1
+        slopes[at] = total(data, unit)
     np.testing.assert_allclose(found[w], slopes, **tolerance)
     for number, sample in enumerate(data):
         slopes = np.zeros_like(sample)
         for at in np.ndindex(sample.shape):
-            step = np.zeros_like(sample)
-            step[at] = 0.5
-            moved = [[*data[:number], sample + sign * step, *data[number + 1 :]] for sign in (1, -1)]
-            slopes[at] = total(moved[0], filters) - total(moved[1], filters)
+            unit = np.zeros_like(sample)
+            unit[at] = 1
+            slopes[at] = total([unit], filters)
         np.testing.assert_allclose(found[x][number], slopes, **tolerance)
 
 
@@ -450,12 +451,11 @@ def test_poolings(kind: str, how: dict[str, Any], dtype: Any, tmp_path: Path) ->
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     weight = np.cos(np.arange(expected[0].size)).reshape(made.shape)
     gradient = C.reduce_sum(made * C.constant(weight.astype(dtype))).grad({x: data.astype(dtype)})
-    slopes = np.zeros_like(data)
-    for at in np.ndindex(data.shape):
-        step = np.zeros_like(data)
-        step[at] = 1e-6
-        moved = [pooled(data + sign * step, kind, size, strides, how) for sign in (1, -1)]
-        slopes[at] = ((moved[0] - moved[1]) * weight).sum() / 2e-6
+    steps = 1e-6 * np.eye(data[0].size).reshape(-1, *data[0].shape)
+    slopes = np.empty_like(data)
+    for number, sample in enumerate(data):
+        above, below = (pooled(sample + sign * steps, kind, size, strides, how) for sign in (1, -1))
+        slopes[number] = ((above - below) * weight).sum(axis=(1, 2, 3)).reshape(sample.shape) / 2e-6
     np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-5)
     made.save(str(tmp_path / "model"))
     loaded = C.load_model(str(tmp_path / "model"))

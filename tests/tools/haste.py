@@ -15,6 +15,8 @@ OPTIONS = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split
 def switch(haste: bool) -> None:
     """Compile in haste, or as for users, from now on; processes that are started do as this one does."""
     _set(SETTING.upper(), "1" if haste else "")
+    if "numba.core.targetconfig" in sys.modules:
+        _compare_flags_of_numba_quickly()
     jax = sys.modules.get("jax")
     if jax is None:
         return
@@ -38,6 +40,27 @@ def _set(name: str, value: str) -> None:
         os.environ[name] = value
     else:
         os.environ.pop(name, None)
+
+
+@functools.cache
+def _compare_flags_of_numba_quickly() -> None:
+    """Numba looks up each call that it compiles by all its flags, and gets each by a property: a tenth of its time.
+
+    The hash and the values are those that Numba computes.
+    """
+    from numba.core.targetconfig import TargetConfig
+
+    @functools.cache
+    def defaults(kind: Any) -> dict[str, Any]:
+        return {name: option.default for name, option in kind.options.items()}
+
+    @functools.cache
+    def hash_of(kind: Any) -> int:
+        return hash(tuple(sorted(kind.options)))
+
+    kinds: Any = TargetConfig
+    kinds.values = lambda self: {**defaults(type(self)), **self._values}
+    kinds.__hash__ = lambda self: hash_of(type(self))
 
 
 @functools.cache

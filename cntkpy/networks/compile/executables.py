@@ -328,8 +328,8 @@ _PARTS: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [
 
 
 @functools.cache
-def _surroundings(device: Any) -> list[Any]:
-    """Versions, sources, settings, the machine and the default device."""
+def _surroundings(device: Any) -> str:
+    """Return a digest of versions, sources, settings, the machine and the default device."""
     root = Path(__file__).resolve().parents[2]
     sources: list[tuple[str, int, int]] = []
     for folder in ("networks", "trainers"):
@@ -340,7 +340,7 @@ def _surroundings(device: Any) -> list[Any]:
     environment = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(("XLA_", "OMP_", "NPROC"))}
     identity = [device.platform, device.device_kind, device.id, device.client.platform_version, jax.device_count()]
     versions = [jax.__version__, importlib.metadata.version("jaxlib"), platform.python_version(), np.__version__]
-    return [versions, str(root), sources, settings, environment, identity, *cores.description()]
+    return digest(versions, str(root), sources, settings, environment, identity, *cores.description())
 
 
 @contextmanager
