@@ -248,6 +248,16 @@ def test_without_runs_the_files_of_the_folder_are_checked(words: tuple[str, ...]
     assert (result.code, result.out.count("a.cntk:1:11: error: ")) == (2, 1), result.out
 
 
+def test_records_of_runs_are_no_configurations_of_a_folder(cntkpy, tmp_path: Path) -> None:
+    record = "out/runs/20261128-180847-a/config.resolved.cntk"
+    files = {"a.cntk": "command = ()\n", record: "command=[\naction = trian\n]\n"}
+    result = cntkpy("check", ".", files=files)
+    assert (result.code, result.out) == (0, "no problems in 1 configuration\n")
+    assert cntkpy("check", record).code == 2
+    assert cntkpy("format", ".").code == 0
+    assert (tmp_path / record).read_text() == files[record]
+
+
 def test_a_project_without_configurations_is_an_error(cntkpy) -> None:
     result = cntkpy("check", files={"cntkpy.toml": ""})
     assert result.code == 2
