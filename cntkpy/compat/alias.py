@@ -10,6 +10,8 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from cntkpy.compat.keras_support import is_keras_on_cntk, support_keras
+
 TARGETS = {"cntk": "cntkpy.compat.cntk", "_cntk_py": "cntkpy.compat.cntk.cntk_py"}
 """The top-level modules of CNTK's package, and what they are here."""
 
@@ -63,7 +65,8 @@ class _Finder(MetaPathFinder):
 def install() -> None:
     """Make `cntk` and all its modules those of `cntkpy.compat.cntk`, in this process.
 
-    A package `cntk` that is installed is hidden, with a warning.
+    A package `cntk` that is installed is hidden, with a warning. Where the environment variable KERAS_BACKEND is
+    `cntk`, Keras 2.3.1 gets what it needs, see `cntkpy.compat.keras_support`.
 
     Raises:
         ImportError: Another package `cntk` was imported before.
@@ -85,6 +88,8 @@ def install() -> None:
             stacklevel=2,
         )
     sys.meta_path.insert(0, _Finder())
+    if is_keras_on_cntk():
+        support_keras()
 
 
 def _is_ours(spec: ModuleSpec | None) -> bool:

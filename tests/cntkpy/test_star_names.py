@@ -111,3 +111,13 @@ def test_text_format_of_the_betas(tmp_path: Path) -> None:
     assert minibatch[source.streams.x].asarray().tolist() == [[[1, 2]], [[3, 4]]]
     assert minibatch[source.streams.y].asarray().tolist() == [[[0, 1]], [[1, 0]]]
     assert not source.next_minibatch(10)
+
+
+def test_a_source_of_a_configuration(tmp_path) -> None:
+    (tmp_path / "d.txt").write_text("|x 1 2\n|x 3 4\n")
+    streams = C.io.StreamDefs(x=C.io.StreamDef(field="x", shape=2))
+    config = C.cntk_py.MinibatchSourceConfig([C.io.CTFDeserializer(str(tmp_path / "d.txt"), streams)], False)
+    assert config.max_samples == C.io.INFINITELY_REPEAT and config.randomization_window_in_chunks == 0
+    config.max_sweeps = 1
+    source = C.cntk_py.create_composite_minibatch_source(config)
+    assert source.next_minibatch(10)[source.streams.x].num_samples == 2 and not source.next_minibatch(10)

@@ -407,3 +407,18 @@ def test_seeds_of_masks_in_a_training() -> None:
 def test_a_wrong_seed() -> None:
     with pytest.raises(UserError, match="a seed is a whole number from 0 on, not 'x'"):
         C.dropout(C.input_variable(2), 0.5, seed="x")
+
+
+def test_outputs_of_a_step_have_the_values_that_were_assigned() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    z = C.layers.Dense(2)(x)
+    p, q = C.parameter((), init=1.0), C.parameter((), init=2.0)  # no learner trains them
+    trainer = C.Trainer(z, (C.squared_error(z, y), p / q), [C.sgd(z.parameters, 0.01)])
+    data = {x: np.ones((1, 2), np.float32), y: np.ones((1, 2), np.float32)}
+    increment = C.assign(p, p + 1)
+    shown = []
+    for _ in range(3):
+        (value,) = trainer.train_minibatch(data, outputs=[p / q])[1].values()
+        shown.append(float(value))
+        increment.eval()
+    assert shown == [0.5, 1.0, 1.5]

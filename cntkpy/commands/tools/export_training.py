@@ -167,6 +167,11 @@ def reasons(parameters: SGDParameters, reader: ConfigParameters, source: Source)
     sparse = [
         name for name in streams_of(reader) if str(reader.section("input").section(name)("format", "")) == "sparse"
     ]
+    scaled = any(
+        tensor.source is not None and tensor.source.learning_rate_multiplier != 1
+        for name, tensor in source.tensors.items()
+        if "." in name
+    )
     unwritten = {
         "a reader other than CNTKTextFormatReader": str(reader("readerType", "")).lower() != "cntktextformatreader",
         f"sparse streams: {', '.join(sparse)}": bool(sparse),
@@ -176,6 +181,7 @@ def reasons(parameters: SGDParameters, reader: ConfigParameters, source: Source)
         "statistics that are computed before training": bool(source.graph.pending),
         "other update rules than SGD with momentum": p.use_adagrad
         or str(p.update_type) not in ("none", "", "normal", "simple"),
+        "learning rate multipliers other than 1": scaled,
         "useNAG": bool(p.nesterov),
         "L1RegWeight and L2RegWeight": bool(p.l1 or p.l2),
         "clippingThresholdPerSample": p.clipping != float("inf"),

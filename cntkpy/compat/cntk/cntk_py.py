@@ -11,11 +11,12 @@ from typing import Any
 from cntkpy.networks.arrays.lazy import DETERMINISTIC, ask_for_determinism
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.graph import SEEDS, set_seed
-from cntkpy.readers import MinibatchSource
+from cntkpy.readers import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, INFINITELY_REPEAT, MinibatchSource
 from cntkpy.trainers.fronts.cntk2.learners import Learner
 from cntkpy.trainers.fronts.cntk2.tester import Tester as Evaluator
 from cntkpy.trainers.fronts.cntk2.timing import set_node_timing
 from cntkpy.trainers.fronts.cntk2.trainer import Trainer
+from cntkpy.trainers.fronts.cntk2.user.learners import UniversalLearner
 
 from .axis import Axis
 from .core import NDArrayView, Value
@@ -143,6 +144,64 @@ def set_checked_mode(enable: bool) -> None:
     """Nothing: shapes are always checked, and a criterion that is not a number always names the node."""
 
 
+class MinibatchSourceConfig:
+    """The arguments of a `MinibatchSource` as attributes; `create_composite_minibatch_source` makes the source.
+
+    Args:
+        deserializers: the deserializers.
+        randomize: whether sequences are shuffled.
+
+    Attributes:
+        deserializers: see above.
+        max_samples: samples after which the source ends.
+        max_sweeps: sweeps after which it ends.
+        randomization_window_in_chunks: the window of the shuffling in chunks; 0: none.
+        randomization_window_in_samples: the same in samples.
+        randomization_seed: added to the number of the sweep.
+        trace_level: the amount of messages.
+        is_multithreaded: whether it reads ahead on all cores; None: for pictures.
+        is_frame_mode_enabled: whether every sequence is one sample.
+        truncation_length: steps of pieces for truncated BPTT; 0: sequences are whole.
+    """
+
+    def __init__(self, deserializers: Any, randomize: bool = True) -> None:
+        self.deserializers = deserializers
+        self.max_samples = self.max_sweeps = INFINITELY_REPEAT
+        self.randomization_window_in_chunks = DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS if randomize else 0
+        self.randomization_window_in_samples = self.randomization_seed = self.truncation_length = 0
+        self.trace_level = get_trace_level()
+        self.is_multithreaded: bool | None = None
+        self.is_frame_mode_enabled = False
+
+
+def create_composite_minibatch_source(configuration: MinibatchSourceConfig) -> MinibatchSource:
+    """Return the source of a configuration."""
+    return MinibatchSource(
+        configuration.deserializers,
+        configuration.max_samples,
+        configuration.max_sweeps,
+        configuration.randomization_window_in_chunks,
+        configuration.randomization_window_in_samples,
+        configuration.randomization_seed,
+        configuration.trace_level,
+        configuration.is_multithreaded,
+        configuration.is_frame_mode_enabled,
+        configuration.truncation_length,
+        randomize=bool(configuration.randomization_window_in_chunks or configuration.randomization_window_in_samples),
+    )
+
+
+def universal_learner(parameters: Any, gradients: Any, update_func: Function) -> UniversalLearner:
+    """Return a learner whose update rule is a function of a network; see `cntk.learners.universal`.
+
+    Args:
+        parameters: the trained parameters.
+        gradients: for each of them, a parameter whose value becomes the gradient.
+        update_func: its `assign`s change the parameters.
+    """
+    return UniversalLearner(lambda trained, values: update_func, parameters, gradients)
+
+
 def enable_node_timing() -> None:
     """See `cntk.debugging.set_node_timing`."""
     set_node_timing(True)
@@ -173,6 +232,7 @@ __all__ = [
     "InferredDimension",
     "Learner",
     "MinibatchSource",
+    "MinibatchSourceConfig",
     "NDArrayView",
     "Parameter",
     "ProgressWriter",
@@ -183,6 +243,7 @@ __all__ = [
     "Variable",
     "always_allow_setting_default_device",
     "constant_initializer",
+    "create_composite_minibatch_source",
     "disable_cpueval_optimization",
     "disable_forward_values_sharing",
     "disable_gradient_accumulation_optimization",
@@ -204,6 +265,7 @@ __all__ = [
     "set_fixed_random_seed",
     "set_trace_level",
     "should_force_deterministic_algorithms",
+    "universal_learner",
     "use_sparse_gradient_aggregation_in_data_parallel_sgd",
 ]  # fmt: skip
 

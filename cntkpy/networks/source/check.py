@@ -191,7 +191,7 @@ def computed(
     masks = {name: t.from_numpy(mask_of(source, data, axis)) for name, axis in source.masks.items()}
     module.zero_grad()
     result = module(**inputs, **masks)
-    results: list[Any] = list(result) if isinstance(result, tuple) else [result]
+    results: list[Any] = [result] if len(source.outputs) == 1 else list(result)
     outputs = dict(zip((node.name for node in source.outputs), results, strict=True))
     made: dict[str, np.ndarray] = {}
     if gradients:
@@ -216,10 +216,12 @@ def computed(
 def mask_of(source: Source, data: Data, axis: str) -> np.ndarray:
     """Return where the sequences of an axis have steps, `(sequences, steps)`."""
     node = next(node for node in source.graph.plan.inputs if str(node.axis) == axis)
-    steps, count = data.values[node.name].shape[:2]
-    lengths: np.ndarray = data.lengths[axis] if axis in data.lengths else np.full(count, steps)
-    inside: np.ndarray = np.arange(steps)[None] < lengths[:, None]
-    return inside
+    steps, count = (int(size) for size in data.values[node.name].shape[:2])
+    numbers: Any = np.arange(steps)
+    ends: Any = data.lengths.get(axis)
+    if ends is None:
+        return np.ones((count, steps), bool)
+    return np.less(numbers[None], np.asarray(ends)[:, None])
 
 
 def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> list[Difference]:

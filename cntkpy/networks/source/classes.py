@@ -19,7 +19,7 @@ class ClassText:
     """One use of a class.
 
     Args:
-        hint: what the class is called, if nothing else is called that.
+        hint: the name of the class, if nothing else has it; behind `=`, its name in any case.
         text: the class, with `NAME` for its name, `ARGUMENTS` for the arguments of its constructor, and marks.
     """
 
@@ -83,7 +83,7 @@ class Classes:
 
 
 def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names: Names) -> Resolved:
-    name = names.take(hint)
+    name = hint[1:] if hint.startswith("=") else names.take(hint)
     first, text = members[0]
     columns = [tuple(marks[place][1] for marks, _ in members) for place in range(len(first))]
     arguments: dict[tuple[str, ...], str] = {}

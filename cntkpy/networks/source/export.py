@@ -132,7 +132,8 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     writer.write_blocks(find_blocks(graph, units), [graph.canonical(node) for node in graph.outputs])
     if any(planner.refused.values()):
         raise refusal(planner)
-    name = class_name(settings.title)
+    names = Names({"nn", "torch", "F", "Tensor", "math", *HELPERS})
+    name = names.take(class_name(settings.title))
     returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
     results = kind_of(len(returned))
     writer.body.line(f"return {', '.join(returned)}")
@@ -141,8 +142,8 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
         "forward", [*arguments, *masks], writer.body.lines, _forward_doc(graph, arguments, indices, masks), results
     )
     text = layout.class_text(f"The network of {quoted(settings.title)}.", writer.init, [forward])
-    classes.add(name, text)
-    module = _module(classes, helpers, quoted(settings.title))
+    classes.add(f"={name}", text)
+    module = _module(classes, helpers, names, quoted(settings.title))
     notes = _notes(graph, network)
     return Source(module, name, writer.tensors, arguments, masks, indices, graph, notes, writer.notes)
 
@@ -177,10 +178,9 @@ def _forward_doc(graph: Graph, arguments: dict[str, Node], indices: list[Node], 
     return "\n".join(lines)
 
 
-def _module(classes: Classes, helpers: set[str], title: str) -> str:
+def _module(classes: Classes, helpers: set[str], names: Names, title: str) -> str:
     """The text of the file."""
     wanted = with_needs(helpers)
-    names = Names({"nn", "torch", "F", "Tensor", "math", *HELPERS})
     texts, _ = classes.resolve(names)
     body = "\n\n\n".join([*(HELPERS[name] for name in wanted), *texts])
     body = layout.laid_out(plain(body))

@@ -7,6 +7,7 @@ import keyword
 import re
 
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.source.helpers import HELPERS
 
 _GENERATED = re.compile(r"(?i)^(autoname|unnamed|node|_)?\d*$|args\[\d+\]$|[*+]")
 """Names that nobody has given: of SimpleNetworkBuilder, of NDL, of operands in BrainScript."""
@@ -17,7 +18,7 @@ _EMPTY = re.compile(r"^(_+|x|y|z?_|arrayOfFunctions\[\d+\]|value|result|apply|ou
 _PYTHON = ("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times")
 """Names, in lower case, that functions of Python give their results."""
 
-RESERVED = {*keyword.kwlist, *dir(builtins), "self", "torch", "nn", "F", "t", "mask", "Tensor", "math"}
+RESERVED = {*keyword.kwlist, *dir(builtins), *HELPERS, "self", "torch", "nn", "F", "t", "mask", "Tensor", "math"}
 
 
 def snake(text: str) -> str:

@@ -28,6 +28,10 @@ NUMBERS = {
 
 MODULE_NAMES = {
     *("forward", "training", "step", "modules", "parameters", "train", "eval", "half", "double", "float", "type"),
+    *("add_module", "bfloat16", "call_super_init", "dump_patches", "extra_repr", "get_buffer", "get_parameter"),
+    *("get_submodule", "ipu", "load_state_dict", "mtia", "named_buffers", "named_children", "named_modules", "xpu"),
+    *("named_parameters", "register_module", "register_parameter", "requires_grad_", "share_memory", "zero_grad"),
+    *("get_extra_state", "set_extra_state", "set_submodule", "to_empty", "T_destination"),
     *("apply", "buffers", "children", "to", "cpu", "cuda", "register_buffer", "state_dict", "criteria", "compile"),
 }
 """Names that a module has already, or gets."""

@@ -169,3 +169,20 @@ def test_names_of_files_and_nodes_stay_text():
     assert "raise SystemExit" not in {line.strip() for line in source.text.splitlines()}
     assert source.name.isidentifier()
     assert all(part.isidentifier() for tensor in source.tensors for part in tensor.split("."))
+
+
+def test_names_of_python_and_of_the_file_are_kept_apart():
+    """Nodes that are called as helpers, modules and methods of modules, and a class as a block of the file."""
+    network = of_ndl(
+        "x = Input(3, tag=feature)\nW = Parameter(3, 3)\na = Times(W, x)\n"
+        "b = Clip(Constant(1), Constant(0), a)\nc = Sigmoid(Log(Abs(b)))\nd = Plus(c, a, tag=output)\n"
+    )
+    for old, new in {"x": "torch", "W": "forward", "a": "log", "b": "clip", "c": "mask", "d": "self"}.items():
+        network.rename(old, new)
+    network = network.validate()
+    source = source_of(network, title="F")
+    assert source.name == "F_"
+    assert list(source.arguments) == ["torch_"]
+    assert "log_ = self.log_(torch_)" in source.text
+    assert "clip(log_, 1.0, 0.0)" in source.text
+    assert "class F_(nn.Module):" in source.text

@@ -224,8 +224,9 @@ class Values:
         batch = step.batch._replace(inputs=_renamed(step.batch.inputs, renaming))
         for item in self.arguments.inputs:
             _ = batch.inputs[item.node.name]
-        parameters = network_parameters(self.network) | _renamed(step.weights, renaming)
-        state = network_state(self.network) | _renamed(step.state, renaming)
+        weights, changed = _renamed(step.weights, renaming), _renamed(step.state, renaming)
+        parameters, state = network_parameters(self.network) | weights, network_state(self.network) | changed
+        parameters |= {name: array for name, array in changed.items() if name in parameters}  # no learner trains them
         results, _ = self.training.values(parameters, state, batch, step.key, step.settings)
         values = {name: np.asarray(item) for name, item in results.items()}
         raise_failure()

@@ -109,7 +109,7 @@ FUNCTIONS = {
     "the name of a model file is a text or a path, not None": lambda: z.save(None),
     "the name of a model file is a text or a path, not 3": lambda: load_model(3),
     "the operands of combine: None is not a function": lambda: combine([z, None]),
-    "combine needs a function": lambda: combine([]),
+    "combine needs a function": lambda: combine(),
 }
 
 

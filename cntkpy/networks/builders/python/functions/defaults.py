@@ -21,7 +21,8 @@ DEFAULT: Any = object()
 _defaults: list[dict[str, Any]] = [{}]
 
 OPTIONS = (
-    "activation", "bias", "disable_regularization", "dtype", "enable_self_stabilization", "epsilon", "go_backwards",
+    "activation", "axis_offset", "bias", "disable_regularization", "dtype", "enable_self_stabilization", "epsilon",
+    "go_backwards",
     "init", "init_bias", "initial_state", "map_rank", "normalization_time_constant", "pad", "use_cntk_engine",
     "use_peepholes",
 )  # fmt: skip

@@ -34,7 +34,11 @@ def needs_shapes(build: Callable[P, Function]) -> Callable[P, Function]:
 
 
 def deferred(
-    build: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any], closed: bool = False
+    build: Callable[..., Any],
+    positional: tuple[Any, ...],
+    named: Mapping[str, Any],
+    closed: bool = False,
+    shape: tuple[int, ...] | None = None,
 ) -> Function:
     """The function that `build` will make of its arguments when the shapes of the functions among them are known.
 
@@ -43,6 +47,7 @@ def deferred(
         positional: its arguments by position.
         named: those by name.
         closed: see `recipe`.
+        shape: see `recipe`.
     """
     operands = list(dict.fromkeys(function.root for function in _functions((positional, named))))
 
@@ -52,7 +57,7 @@ def deferred(
         return per_sample(made.root)
 
     label = named.get("name") or getattr(build, "__name__", "")
-    node = recipe(make, map(per_sample, operands), label if label.isidentifier() else "Recipe", closed)
+    node = recipe(make, map(per_sample, operands), label if label.isidentifier() else "Recipe", closed, shape)
     node.name = named.get("name") or ""
     return Function(node)
 

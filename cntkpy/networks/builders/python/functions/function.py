@@ -29,7 +29,8 @@ from cntkpy.networks.builders.python.functions.blocks import keep_block, mark_wr
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
-from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, kept_dtype
+from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
+from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, chosen, kept_dtype
 from cntkpy.networks.builders.python.functions.free import are_free, free_shape, probed
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
@@ -663,18 +664,17 @@ class Function(Variable, Evaluated):
                 raise UserError("BadIndex", message)
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
+        if not self.is_leaf:
+            keys = keys[int(chosen("", "axis_offset", DEFAULT_OPTION, 0)) :]
         for item in keys:
             check_index(item)
         try:
             shape = self.shape
         except OpenShape:
-            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
+            return Function(recipe(lambda nodes: taken_by(Function(nodes[0]), keys).root, [self.root], "Slice"))
         if _is_open(self, shape):
-            return Function(recipe(lambda nodes: Function(nodes[0])[key].root, [self.root], "Slice"))
-        result = self
-        for axis, numbers in indexed(keys, shape):
-            result = taken(result, len(shape), axis, numbers)
-        return result
+            return Function(recipe(lambda nodes: taken_by(Function(nodes[0]), keys).root, [self.root], "Slice"))
+        return taken_by(self, keys)
 
     def __str__(self) -> str:
         """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
@@ -786,6 +786,14 @@ def _is_known_leaf(node: NodeValue) -> bool:
     return known and not waits and node.operation.name != "Placeholder"
 
 
+def taken_by(x: Function, keys: Sequence[Any]) -> Function:
+    """Return the elements of a function of known shape that an index for each axis takes."""
+    shape = known_shape(x)
+    for axis, numbers in indexed(keys, shape):
+        x = taken(x, len(shape), axis, numbers)
+    return x
+
+
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
     """Some elements of one axis of a function of `rank` axes; all of them in their order are the function itself."""
     place, wanted = rank - axis, runs(numbers)
@@ -863,7 +871,7 @@ def combine(*operands: Any, name: str = "") -> Function:
     check_name(name)
     operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(operand_list))
-    if not functions:
+    if not operands:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     made = Function(root for function in functions for root in function.roots)
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:

@@ -49,7 +49,9 @@ class OpenShape(UserError):
         super().__init__("NoNode", message, hint=hint)
 
 
-def recipe(build: Build, operands: Iterable[NodeValue], name: str, closed: bool = False) -> NodeValue:
+def recipe(
+    build: Build, operands: Iterable[NodeValue], name: str, closed: bool = False, shape: Shape | None = None
+) -> NodeValue:
     """A node that becomes what `build` makes of the operands when their shapes are known.
 
     Args:
@@ -57,8 +59,9 @@ def recipe(build: Build, operands: Iterable[NodeValue], name: str, closed: bool 
         operands: its operands.
         name: begins the name of the node.
         closed: it also waits until no placeholder is left below it: it depends on what these are.
+        shape: its shape, where that is known before.
     """
-    return NodeValue(_RECIPE, calls.origin(name), {"build": build, "closed": closed}, tuple(operands))
+    return NodeValue(_RECIPE, calls.origin(name), {"build": build, "closed": closed}, tuple(operands), shape=shape)
 
 
 def is_recipe(node: NodeValue) -> bool:
@@ -68,7 +71,12 @@ def is_recipe(node: NodeValue) -> bool:
 
 def is_open(root: NodeValue) -> bool:
     """Return whether a node depends on something that is not known yet: its shape may not be known either."""
-    return any(_is_unknown(node) or node.operation.name == "Placeholder" for node in ordered([root]))
+    return any(_is_unknown(node) or _is_unmade(node) for node in ordered([root]))
+
+
+def _is_unmade(node: NodeValue) -> bool:
+    """Return whether a node stands for one that is not made yet, even if its shape is known."""
+    return is_recipe(node) or node.operation.name == "Placeholder"
 
 
 def has_placeholders(roots: Iterable[NodeValue]) -> bool:
@@ -195,7 +203,8 @@ def _is_unknown(node: NodeValue) -> bool:
     """Return whether a node is unknown: a placeholder without shape, a recipe, a state of an unfinished step."""
     if node.operation.name == "Placeholder":
         return node.shape is None or 0 in node.shape
-    return is_free(node) or is_recipe(node) or (node.operation.later and not known_inputs(node))
+    is_open_recipe = is_recipe(node) and node.shape is None
+    return is_free(node) or is_open_recipe or (node.operation.later and not known_inputs(node))
 
 
 def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, Shape]:
@@ -204,7 +213,7 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
     order = ordered(roots)
     made = {
         node: network.add(str(index), _UNKNOWN)
-        if _is_unknown(node) or node.operation.name == "Placeholder"
+        if _is_unknown(node) or _is_unmade(node)
         else add(network, node, str(index), True)
         for index, node in enumerate(order)
     }

@@ -16,6 +16,7 @@ from cntkpy.networks.builders.python.functions.function import (
     to_operand,
 )
 from cntkpy.networks.builders.python.operations.reshaping import Operand
+from cntkpy.networks.builders.python.operations.steps_of import fixed_steps
 
 
 def to_sequence(
@@ -81,10 +82,13 @@ def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name:
     """
     padding = check_number("sequence.unpack: padding_value", padding_value)
     x = as_node(x)
-    values = operator("_UnpackSequence", x, padding, False, label=name)
-    if check_flag("sequence.unpack: no_mask_output", no_mask_output):
-        return values
-    return combine(values, operator("_UnpackSequence", x, padding, True))
+    parts = [operator("_UnpackSequence", x, padding, False, label=name)]
+    if not check_flag("sequence.unpack: no_mask_output", no_mask_output):
+        parts.append(operator("_UnpackSequence", x, padding, True))
+    steps = fixed_steps(x)
+    for part in parts if steps is not None else ():
+        part.root.options["steps"] = float(steps)
+    return combine(*parts)
 
 
 def unpack_batch(x: Operand, name: str = "") -> Function:

@@ -400,8 +400,18 @@ def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, 
 
 def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Function:
     if isinstance(initial, Function) and (initial.placeholders or (initial.arguments and _has_placeholder(x))):
-        return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True)
+        shape = _known_shape(initial)  # the states have it as well
+        return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True, shape=shape)
     return _shifted(x, initial, steps, name)
+
+
+def _known_shape(initial: Function) -> tuple[int, ...] | None:
+    """Return the shape of an initial state as nodes count axes; None if it is a number, unknown or free."""
+    try:
+        shape = initial.shape
+    except OpenShape:
+        return None
+    return tuple(reversed(shape)) if shape and all(size > 0 for size in shape) else None
 
 
 def _has_placeholder(x: Operand) -> bool:

@@ -6,9 +6,11 @@ from weakref import WeakKeyDictionary
 
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.function import Function, as_node
+from cntkpy.networks.builders.python.functions.graph import FROM_SAMPLES
 from cntkpy.networks.builders.python.functions.nodes import INPUTS
-from cntkpy.networks.builders.python.functions.recipes import is_recipe
+from cntkpy.networks.builders.python.functions.recipes import OpenShape, is_recipe
 
 _LIKE: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
 
@@ -31,7 +33,7 @@ def steps_of(x: object) -> Function:
         node = waiting.pop()
         if node in _LIKE:
             return Function(_LIKE[node])
-        if entering is None and node in INPUTS and INPUTS[node].sequence:
+        if entering is None and _begins_axis(node):
             entering = node
         for source in _on_the_same_axis(node):
             is_in_loop |= source is function.root
@@ -41,9 +43,39 @@ def steps_of(x: object) -> Function:
     return function if entering is None or not is_in_loop else Function(entering)
 
 
+def fixed_steps(x: Function) -> int | None:
+    """Return the number of steps of all sequences of x where it is known: an axis of samples was made the sequence."""
+    waiting, seen = [x.root], {x.root}
+    while waiting:
+        node = waiting.pop()
+        if node.operation.name == "ToSequence":
+            operands = calls.inputs_of(node)
+            return _first_size(Function(operands[0])) if len(operands) == 1 else None
+        new = [source for source in _on_the_same_axis(node) if source not in seen]
+        seen.update(new)
+        waiting.extend(new)
+    return None
+
+
+def _first_size(x: Function) -> int | None:
+    """Return the size of the first axis of samples, if it is known."""
+    try:
+        shape = x.shape
+    except OpenShape:
+        return None
+    return shape[0] if shape and shape[0] > 0 else None
+
+
+def _begins_axis(node: NodeValue) -> bool:
+    """Return whether a node has steps that no operand has: an input of sequences, or a sequence made of samples."""
+    return INPUTS[node].sequence if node in INPUTS else node.operation.name in FROM_SAMPLES
+
+
 def _on_the_same_axis(node: NodeValue) -> tuple[NodeValue, ...]:
     """The inputs that may have the steps of a node; those of a delay node that is being made are not known."""
     if not isinstance(node.inputs, tuple) or not node.inputs or node.operation.name == "Placeholder":
+        return ()
+    if node.operation.name in FROM_SAMPLES:
         return ()
     if is_recipe(node):
         return node.inputs

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import shorten
@@ -107,18 +107,26 @@ class UniversalLearner(UserLearner):
         update_func: makes the function of lists of the parameters and of their gradients, summed over the samples; its
             `assign`s change the parameters.
         parameters: what it changes.
+        gradients: for each parameter, a parameter or constant whose value becomes the gradient; None: new constants.
     """
 
-    def __init__(self, update_func: Callable[[Any, Any], Any], parameters: object) -> None:
+    def __init__(
+        self, update_func: Callable[[Any, Any], Any], parameters: Any, gradients: Sequence[Function] | None = None
+    ) -> None:
         super().__init__(parameters)
-        self._gradients = [constant(0.0, parameter.shape, parameter.dtype) for parameter in self.parameters]
-        made: Any = update_func(list(self.parameters), list(self._gradients))
-        if not isinstance(made, Function):
-            message = f"the update function of a universal learner gives {shorten(repr(made))}, not a function"
+        made = (
+            [constant(0.0, trained.shape, trained.dtype) for trained in self.parameters]
+            if gradients is None
+            else gradients
+        )
+        self._gradients = list(made)
+        update: Any = update_func(list(self.parameters), list(self._gradients))
+        if not isinstance(update, Function):
+            message = f"the update function of a universal learner gives {shorten(repr(update))}, not a function"
             raise ArgumentError(
                 message, "return combine([assign(p, p - 0.01 * g) for p, g in zip(parameters, gradients)])"
             )
-        self._update = made
+        self._update = update
 
     def update(self, gradient_values: Any, training_sample_count: int, is_sweep_end: bool = False) -> bool:
         """See `UserLearner.update`."""
