@@ -8,6 +8,7 @@ from pathlib import Path
 from cntkpy.cntk_config import ConfigError
 from cntkpy.cntk_config.base.files import is_folder, read_input
 from cntkpy.cntk_config.includes import Loader
+from cntkpy.commands.runs.find import RESOLVED
 
 SUFFIXES = (".cntk", ".cfg", ".config")
 """The files of a folder that are configurations."""
@@ -25,13 +26,13 @@ def expand_folders(
     """Return the words, with the configurations of a folder (the files with these endings) in place of its name.
 
     Files of a folder that do not look like configurations of CNTK are left out, those in `FOREIGN` suffixes always, the
-    others (parts of configurations, which can be laid out) if a list is given for their names.
+    others (parts of configurations, which can be laid out) if a list is given for their names. So are records of runs.
     """
     result: list[str] = []
     for word in words:
         if "=" not in word and "+" not in word and is_folder(word):
             files = (path for path in Path(word).rglob("*") if path.suffix in suffixes and path.is_file())
-            for path in sorted(files):
+            for path in sorted(path for path in files if path.name != RESOLVED):
                 like = (skipped is None and path.suffix not in FOREIGN) or looks_like_cntk(path)
                 if like and (skipped is None or runs_something(path)):
                     result.append(str(path))

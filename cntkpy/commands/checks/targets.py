@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +69,15 @@ class Targets:
                         continue
                     runs.add(key)
                 result.append(target)
-        if not result and self.projects:
+        if not result and any(project.problems or project.names_files for project in self.projects.values()):
             return []
         if not result:
             folders = " ".join(word for word in plain if is_folder(word))
+            if not words and self.projects:
+                message = (
+                    f"In the project there is no configuration. Add [[run]] to {Path(plain[0]).name}, or name a file."
+                )
+                raise click.UsageError(message)
             if folders and all(map(is_folder, plain)):
                 raise click.UsageError(f"In {folders} there is no configuration.")
             sort_words(words)  # says what is missing
@@ -99,19 +105,20 @@ class Targets:
             project = self._project(Path())
             run = next((run for run in project.runs if run.name == word), None) if project is not None else None
             if run is not None:
-                yield Target([*run.command_line(), *overrides], run, project)
+                if run.is_complete:
+                    yield Target([*run.command_line(), *overrides], run, project)
                 return
         if is_folder(path):
             yield from self._of_folder(path, overrides)
             return
         project = self._project(path.parent) if "+" not in word or exists(path) else self._project(Path())
         if project is not None and path.name in (NAME, PYPROJECT) and exists(path):
-            yield from self._all(project, project.runs, project.included(), overrides)
+            yield from self._of_folder(Path(os.path.relpath(project.folder)), overrides)
             return
         runs = project.runs_of(path) if project is not None and exists(path) else []
         if runs:
             yield from self._all(project, runs, [], overrides)
-        else:
+        elif project is None or project.is_complete:
             yield from self._alone(word, overrides, project)
 
     def _of_folder(self, path: Path, overrides: list[str]) -> Iterator[Target]:
@@ -121,18 +128,19 @@ class Targets:
             is_whole = inside == project.folder or inside in project.folder.parents
             runs = list(project.runs) if is_whole else project.runs_of(path)
             files = [file for file in project.included() if is_whole or inside in file.resolve().parents]
-            if runs or files or is_whole:
+            if runs or files or (is_whole and (project.names_files or project.problems)):
                 yield from self._all(project, runs, files, overrides)
                 return
         for file in expand_folders([str(path)], skipped=self._skipped):
-            if project is None or not project.is_excluded(Path(file)):
+            if project is None or (project.is_complete and not project.is_excluded(Path(file))):
                 yield from self._alone(file, overrides, project)
 
     def _all(
         self, project: Project | None, runs: list[Run] | tuple[Run, ...], files: list[Path], overrides: list[str]
     ) -> Iterator[Target]:
         for run in runs:
-            yield Target([*run.command_line(), *overrides], run, project)
+            if run.is_complete:
+                yield Target([*run.command_line(), *overrides], run, project)
         for file in files:
             if project is None or not project.runs_of(file):
                 yield from self._alone(_from_here(file), overrides, project)

@@ -41,6 +41,7 @@ class Run:
         folder: The working directory, absolute.
         span: The place of its name.
         files_span: The place of its list of files.
+        is_complete: False if its table has an error, so that layers, words or variables may be missing.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Run:
     folder: Path
     span: Span
     files_span: Span
+    is_complete: bool = True
 
     def command_line(self, *, absolute: bool = False) -> list[str]:
         """Return the words of the classic command line, with names relative to the current directory.
@@ -97,6 +99,16 @@ class Project:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def names_files(self) -> bool:
+        """True if the file says what is checked; otherwise it is what lies in the folder."""
+        return bool(self.runs or self.include)
+
+    @property
+    def is_complete(self) -> bool:
+        """False if the table of a run has an error: any file may be a layer that its list fails to name."""
+        return all(run.is_complete for run in self.runs)
 
     def run(self, name: str) -> Run | None:
         """Return the run of a name.
@@ -296,6 +308,9 @@ class _Builder:
                 if total > MAX_RUNS:
                     self._add(f"there are more than {MAX_RUNS:,} runs", run.span, "make the lists of `each` shorter")
                     return
+                if not run.is_complete:
+                    yield run
+                    continue
                 if run.name in names:
                     hint = "give each run a name of its own"
                     self._add(f"there are two runs '{run.name}', the other one at {names[run.name]}", run.span, hint)
@@ -306,10 +321,11 @@ class _Builder:
     def _expanded(self, table: Mapping[str, Any], path: Path_) -> Iterator[Run]:
         """Yield the runs of a table: one, or one for each combination of `each`."""
         header = self._text.key(*path)
+        known_errors = len(self._errors)
         name: str = self._get("name", "", path, table)
         files, each = self._get("files", (), path, table), self._get("each", (), path, table)
         if not files and not each:
-            if not {"files", "each"} & set(table):
+            if not table.get("files") and not table.get("each"):
                 self._add("a run needs files", header, 'add files = ["base.cntk"]')
             return
         fixed = [file for index, text in enumerate(files) for file in self._files(text, (*path, "files", index))]
@@ -321,7 +337,7 @@ class _Builder:
             else:
                 texts = enumerate(cast("list[str]", element))
                 axes.append([file for number, text in texts for file in self._files(text, (*inner, number))])
-        if not name and not each:
+        if not name and not table.get("each"):
             self._add("a run needs a name", header, 'add name = "train"')
             return
         folder = self._run_folder(table, path)
@@ -330,9 +346,15 @@ class _Builder:
         files_span = self._text.value(*path, "files" if files else "each")
         if not fixed and not any(axes):
             return
+        is_complete = len(self._errors) == known_errors and not self._is_wrong(table, path)
         for layers in itertools.product(*(axis for axis in axes if axis)):
             full = "-".join(filter(None, [name, *(layer.stem for layer in layers)]))
-            yield Run(full, (*fixed, *layers), words, folder, span, files_span)
+            yield Run(full, (*fixed, *layers), words, folder, span, files_span, is_complete)
+
+    def _is_wrong(self, table: Mapping[str, Any], path: Path_) -> bool:
+        """Return True if a key or a value of a table is wrong."""
+        spans = (span for key in table for span in (self._text.key(*path, key), self._text.value(*path, key)))
+        return any((span.line, span.column) in self._wrong for span in spans)
 
     def _run_folder(self, table: Mapping[str, Any], path: Path_) -> Path:
         name = self._get("folder", "", path, table)

@@ -211,6 +211,59 @@ def test_errors_of_the_project_file_are_findings(cntkpy) -> None:
     assert shown.code == 2
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('["base.cntk"]', "3", "4:9: error: files expects a list of texts"),
+        ('"base.cntk"', '"bsae.cntk"', "4:10: error: there is no file 'bsae.cntk'"),
+        ('"base.cntk"', '"bsae/*.cntk"', "4:10: error: no file matches 'bsae/*.cntk'"),
+        ('"models/*.cntk"', '"model/*.cntk"', "5:23: error: no file matches 'model/*.cntk'"),
+        ("each = ", "wrods = []\neach = ", "5:1: error: there is no key 'wrods' here"),
+    ],
+)
+def test_an_error_of_a_run_hides_what_it_causes(old: str, new: str, message: str, cntkpy) -> None:
+    files = repository() | {"cntkpy.toml": PROJECT.replace(old, new)}
+    for words in ((), ("models",), ("models/small.cntk",)):
+        result = cntkpy("check", *words, files=files)
+        assert result.code == 2
+        assert result.out.startswith(f"cntkpy.toml:{message}"), result.out
+        assert result.out.count("error") == 2, result.out  # the finding and the last line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[run]]\nname = 'a'\nfiles = []\n", "1:3: a run needs files"),
+        ("[[run]]\nfiles = ['a.cntk']\neach = [[]]\n", "3:8: each expects a list of globs or of lists of files"),
+    ],
+)
+def test_lists_without_files_are_errors(text: str, message: str, tmp_path: Path) -> None:
+    assert [problem.rpartition(" - ")[0] for problem in problems(tmp_path, text, "a.cntk")] == [message]
+
+
+@pytest.mark.parametrize("words", [(), (".",), ("cntkpy.toml",)])
+def test_without_runs_the_files_of_the_folder_are_checked(words: tuple[str, ...], cntkpy) -> None:
+    files = {"cntkpy.toml": 'ignore = ["CK060"]\n', "a.cntk": "command = trian\n"}
+    result = cntkpy("check", *words, files=files)
+    assert (result.code, result.out.count("a.cntk:1:11: error: ")) == (2, 1), result.out
+
+
+def test_records_of_runs_are_no_configurations_of_a_folder(cntkpy, tmp_path: Path) -> None:
+    record = "out/runs/20261128-180847-a/config.resolved.cntk"
+    files = {"a.cntk": "command = ()\n", record: "command=[\naction = trian\n]\n"}
+    result = cntkpy("check", ".", files=files)
+    assert (result.code, result.out) == (0, "no problems in 1 configuration\n")
+    assert cntkpy("check", record).code == 2
+    assert cntkpy("format", ".").code == 0
+    assert (tmp_path / record).read_text() == files[record]
+
+
+def test_a_project_without_configurations_is_an_error(cntkpy) -> None:
+    result = cntkpy("check", files={"cntkpy.toml": ""})
+    assert result.code == 2
+    assert "In the project there is no configuration. Add [[run]] to cntkpy.toml, or name a file." in result.err
+
+
 def test_places_of_every_form_of_key(tmp_path: Path) -> None:
     text = """\
 # a comment with [brackets] and "quotes
