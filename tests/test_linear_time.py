@@ -14,6 +14,7 @@ from cntkpy import grammar
 from cntkpy.cntk_config.parse import _usual
 from cntkpy.cntk_config.pieces import _patterns
 from cntkpy.commands.projects.project import _pattern
+from cntkpy.readers.data_api.words import _BEFORE, _PHRASES
 from cntkpy.readers.formats.tables.csv.rows import _QUOTED
 
 MADE = {
@@ -36,6 +37,8 @@ MADE = {
     "cntkpy.commands.editor.occurrences": [re.compile(r"\bx\b")],
     "cntkpy.commands.actions.dump_node": [],  # the user's own
     "cntkpy.commands.actions.svd": [],
+    "cntkpy.networks.source.body": [re.compile(r"(?<![\w.])a\b")],
+    "cntkpy.readers.data_api.words": [re.compile(_BEFORE + pattern) for pattern, _ in _PHRASES],
 }
 """Patterns that functions make, by module, with usual values for their parts."""
 SEARCHED = (
@@ -43,6 +46,8 @@ SEARCHED = (
     "cntkpy.readers.formats.tables.csv.rows",
     "cntkpy.readers.formats.text.fallback",
     "cntkpy.commands.editor.occurrences",
+    "cntkpy.networks.source.body",
+    "cntkpy.readers.data_api.words",
 )
 """Modules that search a text with them; the others match at a place, or the whole of a name."""
 
