@@ -11,8 +11,6 @@ import importlib.util
 import os
 from typing import Any
 
-import numpy
-
 ABSTRACT = ("Callable", "Iterable", "Mapping", "Sequence")
 """Names of `collections.abc` that `collections` had until Python 3.9."""
 
@@ -33,6 +31,8 @@ def is_keras_on_cntk() -> bool:
 
 def support_keras() -> None:
     """Give Python's, NumPy's and h5py's modules the names that Keras 2.3.1 uses; those that exist stay."""
+    import numpy
+
     for name in ABSTRACT:
         _set_missing(collections, name, getattr(collections.abc, name))
     for name, value in (("Inf", numpy.inf), ("string_", numpy.bytes_), ("unicode_", numpy.str_)):
@@ -57,6 +57,8 @@ def _read_texts(attributes: Any) -> None:
 
 def _with_texts(value: Any) -> Any:
     """Return an attribute whose texts have `decode`."""
+    import numpy
+
     if isinstance(value, numpy.ndarray) and value.dtype == object:
         return numpy.array([_with_texts(item) for item in value.ravel()] + [None], object)[:-1].reshape(value.shape)
     return Text(value) if type(value) is str else value

@@ -22,7 +22,7 @@ PAGES = (
 )
 """The page of findings in a checkout, in an environment, in the packages of a user."""
 _FENCE = re.compile(r'```(?:\w+)?(?: title="(.*?)")?$')
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^\]\[]*)\]\([^()]*\)")
 
 
 def help_on(name: str | None) -> int:

@@ -47,7 +47,7 @@ def given_name(node: Node) -> str:
 
 def _is_operation(node: Node) -> bool:
     """Return whether a name is that of the operation, perhaps with a number, as functions of Python have it."""
-    name = re.sub(r"[\d_]+$", "", node.name).lower()
+    name = node.name.rstrip("_0123456789").lower()
     return name in (node.operation.lower(), *(alias.lower() for alias in node.kind.names), *_PYTHON)
 
 

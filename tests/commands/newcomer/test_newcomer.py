@@ -143,7 +143,9 @@ def test_a_wrong_dimension(wrong: Wrong) -> None:
 def test_dimensions_of_the_guide_left_as_they_are(cntkpy, tmp_path: Path) -> None:
     assert cntkpy("convert", str(HERE / "wine.csv"), "train.ctf", "--quiet").code == 0
     said = cntkpy("configFile=my.cntk", "command=train", files={"my.cntk": guide().replace("13", "4")}).err
-    assert "help: if every sample has 13 values, write dim = 13 in the section of 'features'; else mend the file" in said
+    assert (
+        "help: if every sample has 13 values, write dim = 13 in the section of 'features'; else mend the file" in said
+    )
 
 
 def test_a_table_that_was_not_converted(wrong: Wrong) -> None:
