@@ -3,6 +3,9 @@
 `install()` calls `support_keras` where the environment variable KERAS_BACKEND is `cntk`.
 """
 
+# h5py and the values of its attributes have no types here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import collections

@@ -85,9 +85,9 @@ def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name:
     parts = [operator("_UnpackSequence", x, padding, False, label=name)]
     if not check_flag("sequence.unpack: no_mask_output", no_mask_output):
         parts.append(operator("_UnpackSequence", x, padding, True))
-    steps = fixed_steps(x)
-    for part in parts if steps is not None else ():
-        part.root.options["steps"] = float(steps)
+    if (steps := fixed_steps(x)) is not None:
+        for part in parts:
+            part.root.options["steps"] = float(steps)
     return combine(*parts)
 
 
