@@ -39,9 +39,13 @@ def write_source(
         The files.
 
     Raises:
-        UserError: a file cannot be written.
+        UserError: a file cannot be written, or a program that is there has another text: somebody may have edited it.
     """
     folder = Path(folder)
+    programs = {MODEL: source.text, **(extra or {})}
+    if edited := [name for name, text in programs.items() if _is_other_text(folder / name, text)]:
+        message = f"{folder} has {' and '.join(edited)} already, with another text; nothing is written"
+        raise UserError("CannotWrite", message, hint="name another folder, or move what is there away")
     texts = {MODEL: source.text, README: readme(source, origin, differences, extra or {}), **(extra or {})}
     path = folder / WEIGHTS
     try:
@@ -53,6 +57,14 @@ def write_source(
     except OSError as error:
         raise UserError("CannotWrite", not_written(error, path)) from None
     return [folder / name for name in (MODEL, WEIGHTS, README, *(extra or {}))]
+
+
+def _is_other_text(path: Path, text: str) -> bool:
+    """Return whether a file exists whose text differs."""
+    try:
+        return path.read_bytes() != text.encode()
+    except OSError:
+        return False
 
 
 def save_source(folder: str | Path, network: Network, outputs: tuple[str, ...]) -> None:

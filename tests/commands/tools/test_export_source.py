@@ -58,6 +58,17 @@ def test_a_file_in_the_place_of_the_folder(cntkpy, samples):
     assert "'out' is a file; a folder is written" in got.err
 
 
+def test_an_edited_program_is_kept(cntkpy, samples):
+    words = ("export", "sample_configs/digits.cntk", "out", "--to", "pytorch", "--no-check")
+    assert [cntkpy(*words).code, cntkpy(*words).code] == [0, 0]
+    edited = (samples / "out/model.py").read_text() + "# mine\n"
+    (samples / "out/model.py").write_text(edited)
+    got = cntkpy(*words)
+    assert got.code == 1
+    assert "out has model.py already, with another text; nothing is written" in got.err
+    assert (samples / "out/model.py").read_text() == edited
+
+
 def test_a_command_without_a_network(cntkpy, samples):
     got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorch", "--command", "trian")
     assert got.code == 1
