@@ -45,7 +45,6 @@ def test_outputs_come_back(cntkpy, tmp_path: Path) -> None:
     assert minibatch is not None
     for name in ("PosteriorProb", "HLast"):
         assert np.allclose(minibatch.matrix(name).T, np.loadtxt(tmp_path / f"t.{name}"), atol=1e-6)
-    assert reader.get_statistics("values") == {"count": 10.0, "mean": pytest.approx(0.5)}
     reader.close()
     right = {name: (tmp_path / name).read_bytes() for name in ("one.bin", "two.bin")}
     got = cntkpy("configFile=m.cntk", "command=write", "write=[writer=[wrecords=9000]]")

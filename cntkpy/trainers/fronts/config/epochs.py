@@ -170,7 +170,6 @@ class Validation:
         log: Logs the results.
         trace_level: See `Evaluator`.
         parallel: The processes that share the training.
-        stop: Whether the run should end.
     """
 
     network: Network
@@ -178,7 +177,6 @@ class Validation:
     log: EpochLog
     trace_level: int
     parallel: ParallelTraining
-    stop: Callable[[], bool]
     _evaluator: Evaluator | None = None
 
     def run(self, trainer: EpochTrainer, epoch: int, minibatch_size: int) -> list[text.Total]:
@@ -194,7 +192,7 @@ class Validation:
         else:
             self._evaluator.load(trained)
         tracing, group = self.log.reporting.tracing, self.parallel.evaluating
-        data = EvaluationData(self.reader, minibatch_size, tracing=tracing, group=group, stop=self.stop)
+        data = EvaluationData(self.reader, minibatch_size, tracing=tracing, group=group, stop=trainer.stop)
         try:
             totals = evaluate(self._evaluator, data)
         except Stopped:

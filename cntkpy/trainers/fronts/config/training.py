@@ -82,7 +82,7 @@ class TrainingLoop:
         self._validation: Validation | None = None
         if self.validation is not None:
             data = self.parallel.part_of(self.validation, always=True)
-            self._validation = Validation(self.network, data, self.log, p.trace_level, self.parallel, self.stop)
+            self._validation = Validation(self.network, data, self.log, p.trace_level, self.parallel)
         elif p.save_best:
             log.warning("WARNING: saveBestModelPerCriterion has no effect: there is no cvReader.")
 
