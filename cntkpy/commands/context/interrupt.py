@@ -97,9 +97,8 @@ class StopRequest:
 
     def __exit__(self, *_: object) -> None:
         if self._process and self.signal is not None:
-            for (
-                number
-            ) in self._handlers_before:  # the process is ending; the thread sees to it that it comes to its end
+            # The process is ending; the thread sees to it that it comes to its end.
+            for number in self._handlers_before:
                 signal.signal(number, signal.SIG_IGN)  # the interpreter would set the default, which kills
             return
         for number, handler in self._handlers_before.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.graph.node import (
     BOOLEAN,
@@ -48,6 +48,7 @@ __all__ = [
     "Signature",
     "TimeRule",
     "inputs",
+    "one_signature",
     "shown",
     "unchanged",
 ]
@@ -68,6 +69,19 @@ z = Plus(Times(W, x), b)
 def unchanged(use: Use) -> str:
     """Return the first operand itself: the rule of export of a node that changes nothing."""
     return use.names[0]
+
+
+def one_signature(
+    name: str,
+    signature: Signature,
+    meaning: str,
+    formula: str,
+    shape: ShapeRule | None,
+    forward: Forward,
+    **fields: Any,
+) -> NodeKind:
+    """Return a kind that is called in one way only; `fields`: the further ones of `NodeKind`."""
+    return NodeKind(name, (signature,), meaning, formula, shape, forward, **fields)
 
 
 def inputs(*names: str) -> Signature:

@@ -21,12 +21,9 @@ from cntkpy.networks.nodes.declare import (
     INTEGERS,
     TEXT,
     Argument,
-    Forward,
-    NodeKind,
     Option,
     RecordForm,
-    ShapeRule,
-    Signature,
+    one_signature,
 )
 from cntkpy.networks.nodes.images.geometry import (
     SHARED_PADDING,
@@ -289,18 +286,7 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-def _kind(
-    name: str,
-    signature: Signature,
-    meaning: str,
-    formula: str,
-    shape: ShapeRule | None,
-    forward: Forward,
-    **fields: Any,
-) -> NodeKind:
-    return NodeKind(
-        name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, prepare=_prepare, **fields
-    )
+_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE, prepare=_prepare)
 
 
 KINDS = [

@@ -17,13 +17,10 @@ from cntkpy.networks.nodes.declare import (
     INTEGERS,
     TEXT,
     Argument,
-    Forward,
-    NodeKind,
     Option,
-    ShapeRule,
-    Signature,
     TimeRule,
     inputs,
+    one_signature,
     unchanged,
 )
 
@@ -234,16 +231,7 @@ def _pass(call: Call, x: Array) -> Array:
     return x
 
 
-def _kind(
-    name: str,
-    signature: Signature,
-    meaning: str,
-    formula: str,
-    shape: ShapeRule | None,
-    forward: Forward,
-    **fields: Any,
-) -> NodeKind:
-    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
+_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE)
 
 
 KINDS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.lazy import jnp
@@ -12,12 +13,9 @@ from cntkpy.networks.nodes.declare import (
     INTEGER,
     TEXT,
     Argument,
-    Forward,
-    NodeKind,
     Option,
     RecordForm,
-    ShapeRule,
-    Signature,
+    one_signature,
 )
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, image_shape
 
@@ -120,16 +118,7 @@ def _reshape(call: Call, x: Array) -> Array:
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
-def _kind(
-    name: str,
-    signature: Signature,
-    meaning: str,
-    formula: str,
-    shape: ShapeRule | None,
-    forward: Forward,
-    **fields: Any,
-) -> NodeKind:
-    return NodeKind(name, (signature,), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
+_kind = partial(one_signature, family=FAMILY, source=SOURCE)
 
 
 KINDS = [
