@@ -50,8 +50,8 @@ def cosine(x: Tensor, y: Tensor) -> Tensor:
     "cosine_with_negatives": '''\
 def cosine_with_negatives(x: Tensor, y: Tensor, shift: int, count: int) -> Tensor:
     """Return the cosines with the same sample of y, then with others of the minibatch."""
-    others = [torch.roll(y, -(shift + number), 0) for number in range(count)]
-    return torch.cat([cosine(x, other) for other in (y, *others)], dim=-1)''',
+    shifted = [torch.roll(y, -(shift + number), 0) for number in range(count)]
+    return torch.cat([cosine(x, operand) for operand in (y, *shifted)], dim=-1)''',
     "largest": '''\
 def largest(x: Tensor, dim: int) -> Tensor:
     """Return the largest element; each of several equal ones has the whole gradient."""
@@ -202,16 +202,16 @@ def pool_regions(
     filled = cells.any(-1)
     if average:
         return (seen * cells).sum(-1) / cells.sum(-1).clamp(min=1)
-    found = torch.where(cells, seen, -torch.inf).max(-1).values
-    return torch.where(filled, found, 0.0)''',
+    largest = torch.where(cells, seen, -torch.inf).max(-1).values
+    return torch.where(filled, largest, 0.0)''',
     "past_value": '''\
 def past_value(x: Tensor, steps: int = 1, initial: float | Tensor = 0.0) -> Tensor:
     """Return the values `steps` earlier in the same sequence, `initial` before its start."""
-    before = torch.as_tensor(initial, dtype=x.dtype, device=x.device)
-    if before.ndim == x.ndim - 1 and before.shape[:1] == x.shape[:1]:
-        before = before[:, None]
-    before = before.expand(x.shape[0], steps, *x.shape[2:])
-    return torch.cat([before, x], dim=1)[:, : x.shape[1]]''',
+    start = torch.as_tensor(initial, dtype=x.dtype, device=x.device)
+    if start.ndim == x.ndim - 1 and start.shape[:1] == x.shape[:1]:
+        start = start[:, None]
+    start = start.expand(x.shape[0], steps, *x.shape[2:])
+    return torch.cat([start, x], dim=1)[:, : x.shape[1]]''',
     "future_value": '''\
 def future_value(x: Tensor, mask: Tensor, steps: int = 1, initial: float | Tensor = 0.0) -> Tensor:
     """Return the values `steps` later in the same sequence, `initial` behind its end."""
@@ -273,10 +273,10 @@ def dot_product_attention(query: Tensor, keys: Tensor, values: Tensor, mask: Ten
     """Return means of the values of all steps (batch, steps, heads, elements) by attention."""
     query, keys, values = (x.transpose(1, 2) for x in (query, keys, values))
     values = values.masked_fill(~mask[:, None, :, None], 0.0)
-    found = F.scaled_dot_product_attention(
+    attended = F.scaled_dot_product_attention(
         query, keys, values, attn_mask=mask[:, None, None], scale=1.0
     )
-    return found.transpose(1, 2)''',
+    return attended.transpose(1, 2)''',
     "reverse_steps": '''\
 def reverse_steps(x: Tensor, mask: Tensor) -> Tensor:
     """Return each sequence with its steps in the reverse order, padding stays at the end."""
