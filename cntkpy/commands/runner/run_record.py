@@ -18,9 +18,7 @@ from cntkpy.commands.catalogue.section_map import TopLevel
 from cntkpy.commands.checks.scan import TRAINING, trained_model
 from cntkpy.commands.runner.log import LogHandler, Record
 from cntkpy.commands.runner.log_events import EventHandler
-from cntkpy.commands.runner.started import started_event
 from cntkpy.commands.words import RECORD, is_config_word
-from cntkpy.trainers.log.events import event
 
 FOLDER, RESOLVED, LOG, EVENTS = "runs", "config.resolved.cntk", "log", "log.jsonl"
 MAX_PENDING = 10_000
@@ -35,18 +33,16 @@ log = logging.getLogger("cntkpy.commands")
 class RunRecord(Record):
     """Gets the records of a run from its beginning, and writes them once the run is sound.
 
-    It takes what the log has (level INFO): nothing is computed for it.
+    It takes what the run has computed: nothing else is computed for it but the outline of the network.
 
     Args:
-        words: The command line.
         root: The configuration.
     """
 
-    def __init__(self, words: Sequence[str], root: ConfigParameters) -> None:
-        super().__init__(logging.INFO)
+    def __init__(self, root: ConfigParameters) -> None:
+        super().__init__(logging.DEBUG)
         self._root = root
-        first = log.makeRecord(log.name, logging.DEBUG, "", 0, "", (), None, extra=started_event(list(words), root))
-        self._pending = [first]
+        self._pending: list[logging.LogRecord] = []
         self._targets: list[logging.Handler] = []
         self._stream: TextIO | None = None
 
@@ -83,17 +79,6 @@ class RunRecord(Record):
         pending, self._pending = self._pending, []
         for record in pending:
             self.emit(record)
-
-    def finish(self, status: int, error: str) -> None:
-        """Write the last event.
-
-        Args:
-            status: The exit status of the run.
-            error: The last error of its log.
-        """
-        message = error.removeprefix("EXCEPTION occurred: ") if status else ""
-        last = event("run finished", status=status, error=message)
-        self.emit(log.makeRecord(log.name, logging.DEBUG, "", 0, "", (), None, extra=last))
 
     def close(self) -> None:
         """Close the files."""
@@ -139,7 +124,7 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
     """
     parameters = top.values
     wanted = parameters.record if parameters.given("record") is not None else RECORD in words
-    if not wanted or parameters.log_format == "json":
+    if not wanted:
         return None
     trainings = [use for use in top.parts if top.runs(use) and set(use.actions) & set(TRAINING)]
     try:
