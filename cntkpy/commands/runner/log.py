@@ -19,7 +19,7 @@ from typing import TextIO
 from cntkpy import __version__
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, UserError, printable
 from cntkpy.cntk_config.base.names import masked
-from cntkpy.cntk_config.base.systems.locks import lock
+from cntkpy.cntk_config.base.systems.locks import lock_soon
 from cntkpy.cntk_config.base.writing import NotOurFile, open_text_in_place, shown, why_no_folder
 from cntkpy.trainers.log.events import COUNTED
 
@@ -201,7 +201,7 @@ class Log:
 def _hold(stream: TextIO, path: str, span: Span | None) -> None:
     """Empty a log file, which stays with this run until the file is closed; not one into which another run writes."""
     if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        if lock(stream.fileno()) is False:
+        if lock_soon(stream.fileno()) is False:
             stream.close()
             raise UserError(
                 "LogInUse",

@@ -151,10 +151,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     Raises:
         UserError: The configuration is wrong, or a command fails.
     """
-    said = [word for word in words if word != RECORD]
+    said = [word for word in words if word.partition("=")[0] != RECORD]
     banner = run_log.program_banner(said)
     print_banner(banner)
-    root = load([word for word in words if word not in (AGAIN, RECORD) and not word.startswith(f"{TRACK}=")])
+    root = load([word for word in said if word != AGAIN and not word.startswith(f"{TRACK}=")])
     for word in words:
         name, _, folder = word.partition("=")
         if name.strip().lower() == "currentdirectory":
@@ -174,7 +174,7 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
         print_banner(banner)
     record = place_of_record(words, top) if not workers.rank else None
     if record is not None:
-        opened.add_record(RunRecord(root))
+        opened.add_record(RunRecord(root, banner))
     _listen(said, top, opened, events, workers.rank)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})

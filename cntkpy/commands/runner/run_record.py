@@ -37,11 +37,12 @@ class RunRecord(Record):
 
     Args:
         root: The configuration.
+        banner: The first lines of the log, which stand before it.
     """
 
-    def __init__(self, root: ConfigParameters) -> None:
+    def __init__(self, root: ConfigParameters, banner: str) -> None:
         super().__init__(logging.DEBUG)
-        self._root = root
+        self._root, self._banner = root, banner
         self._pending: list[logging.LogRecord] = []
         self._targets: list[logging.Handler] = []
         self._stream: TextIO | None = None
@@ -69,6 +70,7 @@ class RunRecord(Record):
             with atomic_write(folder / RESOLVED, "w", durable=False) as file:
                 file.write(masked(text))
             self._stream = open_text_in_place(folder / LOG, "backslashreplace")
+            self._stream.write(f"{self._banner}\n")
             self._targets = [EventHandler(str(folder / EVENTS), _ignore), _TextLog(self._stream)]
         except OSError as error:
             self._pending = []
@@ -123,7 +125,8 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
         ConfigError: `record` or `runFolder` cannot be read.
     """
     parameters = top.values
-    wanted = parameters.record if parameters.given("record") is not None else RECORD in words
+    asked = next((word for word in words if word.partition("=")[0] == RECORD), None)
+    wanted = parameters.record if parameters.given("record") is not None else asked is not None
     if not wanted:
         return None
     trainings = [use for use in top.parts if top.runs(use) and set(use.actions) & set(TRAINING)]
@@ -135,10 +138,11 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
         return None
     given_folder = str(parameters.run_folder)
     parent = Path(given_folder) if given_folder else Path(model).parent / FOLDER
-    return parent, _name(words)
+    return parent, _name((asked or "").partition("=")[2], words)
 
 
-def _name(words: Sequence[str]) -> str:
-    """Return the name of a run: those of its files, joined by dashes."""
+def _name(given: str, words: Sequence[str]) -> str:
+    """Return the name of a run: the one that a project gives it, or those of its files, joined by dashes."""
     files = [part for word in words if is_config_word(word) for part in word.partition("=")[2].split("+")]
-    return re.sub(r"[^\w-]+", "-", "-".join(Path(file.strip()).stem for file in files))[:MAX_NAME].strip("-") or "run"
+    name = given or "-".join(Path(file.strip()).stem for file in files)
+    return re.sub(r"[^\w-]+", "-", name)[:MAX_NAME].strip("-") or "run"

@@ -27,7 +27,7 @@ from cntkpy.commands.sweeps.rows import Row, Rows
 from cntkpy.commands.sweeps.running import Runner, shown_values
 from cntkpy.commands.sweeps.slurm import write_script
 from cntkpy.commands.sweeps.study import FolderStudy, Study
-from cntkpy.commands.words import same_directory, sort_words
+from cntkpy.commands.words import name_of_run, same_directory, sort_words
 
 EXIT_FAILURE = 1
 FOLDER = "sweeps"
@@ -83,7 +83,7 @@ def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParame
     if len(line) > 1:
         raise ConfigError("Conflict", "a sweep has one configuration", None, "join its files with +: a.cntk+b.cntk")
     space = read_words(line[0])
-    folder = Path(options.out or _default_folder(line[0])).absolute()
+    folder = Path(options.out or _default_folder(words, line[0])).absolute()
     base = _read(space, space.first())
     check_values(space, folder)
     plan = _plan(space, base, folder.name, options)
@@ -238,8 +238,10 @@ def _optuna(purpose: str):
     return optuna_study
 
 
-def _default_folder(line: list[str]) -> Path:
-    """`sweeps/NAME`, after the last file of the configuration."""
+def _default_folder(words: list[str], line: list[str]) -> Path:
+    """Return `sweeps/NAME`, after the run of the project or the last file of the configuration."""
+    if name := name_of_run(words, line):
+        return Path(FOLDER) / name
     names = [word.partition("=")[2] for word in line if word.lower().startswith("configfile=")]
     return Path(FOLDER) / Path(names[-1].rpartition("+")[2]).stem
 

@@ -109,3 +109,21 @@ def test_a_run_with_an_event_file_has_a_record_with_the_same_events(cntkpy, tmp_
         json.loads(line) for line in event_file.read_text().splitlines()
     ]
     assert '"event": "confusion"' in last.read_text()
+
+
+def test_the_log_of_a_record_begins_as_every_log(cntkpy, tmp_path: Path) -> None:
+    assert cntkpy("run", "m.cntk", "modelPath=out/m", TRAIN, files=actions.files("")).code == 0
+    (resolved,) = records(tmp_path)
+    lines = (resolved.parent / "log").read_text().splitlines()
+    assert lines[0].startswith("cntkpy ")
+    assert lines[2] == f"cntkpy  configFile=m.cntk  modelPath=out/m  {TRAIN}"
+    assert lines[-1] == "COMPLETED."
+
+
+def test_a_run_of_a_project_gives_its_name_to_records_and_sweeps(cntkpy, tmp_path: Path) -> None:
+    project = '[[run]]\nname = "small"\nfiles = ["m.cntk"]\nwords = ["modelPath=out/m", "train/SGD/maxEpochs=2"]\n'
+    assert cntkpy("run", "small", files=actions.files("") | {"cntkpy.toml": project}).code == 0
+    (resolved,) = records(tmp_path)
+    assert resolved.parent.name.endswith("-small")
+    assert cntkpy("sweep", "small", "train/SGD/minibatchSize=10,20").code == 0
+    assert (tmp_path / "sweeps" / "small" / "1" / "out" / "m").exists() or (tmp_path / "sweeps/small/1/m").exists()
