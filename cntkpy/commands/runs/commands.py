@@ -76,7 +76,8 @@ def runs_command(
         forms.show(shown)
         if hidden:
             names = ", ".join(hidden)
-            print(f"{len(hidden)} columns do not fit: {names}; --wide shows all, --columns chooses.", file=sys.stderr)
+            many = f"{len(hidden)} columns do" if len(hidden) > 1 else "1 column does"
+            print(f"{many} not fit: {names}; --wide shows all, --columns chooses.", file=sys.stderr)
     if extra_name := left_out(table):
         print(extra_name, file=sys.stderr)
     return 0

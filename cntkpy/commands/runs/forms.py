@@ -9,6 +9,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import sys
 
 from cntkpy.cntk_config.base.diagnostics import printable_json
@@ -67,17 +68,22 @@ COLUMN_GAP = 2
 """Blanks between columns of a terminal."""
 LEAST_COLUMNS = 2
 """Columns that are shown however narrow a terminal is."""
+LEAST_NAME = 12
+"""Characters of the name of a run that are shown however narrow a terminal is."""
 
 
 def fitting(table: Table, width: int) -> tuple[Table, list[str]]:
     """Return the columns that fit side by side without a break, and the names of those left out.
 
     Columns stay by weight: the run, its state, the first criterion, values of the configuration, epochs, the others.
+    Names of runs that take more than half of the line lose their beginnings.
 
     Args:
         table: The table.
         width: Characters of a line.
     """
+    longest = max(width // 2, LEAST_NAME)
+    table = Table(table.columns, [[_end(row[0], longest), *row[1:]] for row in table.rows], table.values)
     widths = [
         max(len(column), *(len(shown(row[place])) for row in table.rows)) if table.rows else len(column)
         for place, column in enumerate(table.columns)
@@ -104,13 +110,18 @@ def fitting(table: Table, width: int) -> tuple[Table, list[str]]:
     return Table([table.columns[place] for place in places], rows, sum(place in values for place in places)), left_out
 
 
+def _end(cell: Cell, length: int) -> Cell:
+    """Return a cell whose text has no more characters than `length`: its end."""
+    return f"...{cell[3 - length :]}" if isinstance(cell, str) and len(cell) > length else cell
+
+
 def terminal_width() -> int | None:
     """Return the characters of a line of the terminal; None where the output is no terminal and COLUMNS is not set."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
 
 
 def show(table: Table, wide: bool = False) -> None:
-    """Print the table to a terminal, as wide as it is; into a file or a pipe as wide as the table.
+    """Print the table to a terminal, page by page if it is longer; into a file or a pipe as wide as the table.
 
     Args:
         table: The table.
@@ -130,7 +141,24 @@ def show(table: Table, wide: bool = False) -> None:
     console = Console(highlight=False, markup=False)
     if wide or not sys.stdout.isatty():
         console = Console(highlight=False, markup=False, width=max(80, console.measure(drawn).maximum, 1000))
-    console.print(drawn)
+    if not sys.stdout.isatty() or len(table.rows) < shutil.get_terminal_size().lines:
+        console.print(drawn)
+        return
+    with console.capture() as page:
+        console.print(drawn)
+    _show_pages(page.get())
+
+
+def _show_pages(text: str) -> None:
+    """Show a text with the pager that PAGER names, or `less`; Ctrl-C is the pager's meanwhile."""
+    import click
+
+    os.environ.setdefault("LESS", "FRSX")  # as git has it: colours, long lines cut, and the text stays
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        click.echo_via_pager(text)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def shown(cell: Cell) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
-from cntkpy.commands.runs.record import Curves, Run
+from cntkpy.commands.runs.record import Curves, Run, Setting
 
 Cell = str | float | None
 Texts = tuple[str | None, ...]
@@ -26,6 +26,8 @@ FIRST = 3
 """Columns before those of values."""
 MAX_VALUES, MAX_TEXT = 10, 60
 """Columns of values, and characters of a text, in tables for people; the other forms have all of them."""
+MAX_WRITTEN = 2000
+"""Characters of a value that is compared with the variables in it."""
 CONDITION = re.compile(r"([^<>!=~]+)(<=|>=|!=|=|<|>|~)(.*)")
 
 
@@ -83,31 +85,82 @@ def table_of(runs: Sequence[Run]) -> Table:
 
 
 def differing_values(runs: Sequence[Run]) -> dict[str, str]:
-    """The names of values that are not the same in all runs, by name in lower case.
+    """Return the names of values that are not the same in all runs, by name in lower case.
 
-    Of several that differ in the same way, as a variable and what uses it, the first one stands for all. The folder of
-    a run does not count.
+    A variable stands for what is written with it. Of several values that differ in the same way, the first one stands
+    for all. The folder of a run does not count.
     """
     configured = [run for run in runs if run.settings]
     if len(configured) < 2:
         return {}
     spelling = {lower: name for run in configured for lower, name in _used(run)}
-    names: dict[str, str] = {}
+    values = [{setting.name.lower(): setting for setting in run.settings} for run in configured]
     differing: dict[str, Texts] = {}
-    seen: set[Texts] = set()
-    for lower, name in spelling.items():
-        if lower.rpartition(":")[2] in NEVER_SHOWN:
-            continue
-        texts = tuple(_without_folder(run, run.values.get(lower)) for run in configured)
-        if len(set(texts)) > 1 and texts not in seen:
-            seen.add(texts)
-            names[lower] = name
-            differing[lower] = texts
-    return {
-        lower: name
-        for lower, name in names.items()
-        if not any(_follows(differing[lower], texts) for variable, texts in differing.items() if variable != lower)
+    for lower in spelling:
+        if lower.rpartition(":")[2] not in NEVER_SHOWN:
+            settings = [value.get(lower) for value in values]
+            texts = tuple(
+                _without_folder(run, setting.text if setting is not None else None)
+                for run, setting in zip(configured, settings, strict=True)
+            )
+            if len(set(texts)) > 1:
+                differing[lower] = texts
+    variables = {lower.rpartition(":")[2] for lower in differing}
+    independent = {
+        lower: texts
+        for lower, texts in differing.items()
+        if not _is_written_with([value.get(lower) for value in values], variables)
+        and not any(_follows(texts, variable) for name, variable in differing.items() if name != lower)
     }
+    first: dict[Texts, str] = {}
+    for lower, texts in independent.items():
+        first.setdefault(texts, lower)
+    return {lower: spelling[lower] for lower in first.values()}
+
+
+def _is_written_with(settings: Sequence[Setting | None], variables: Set[str]) -> bool:
+    """Return True if the texts of a value differ only where variables stand.
+
+    Args:
+        settings: The value in each run.
+        variables: The last parts of the names of values that differ, in lower case.
+    """
+    known = [setting for setting in settings if setting is not None]
+    if len(known) < len(settings) or max(len(setting.text) for setting in known) > MAX_WRITTEN:
+        return False
+    used = [
+        {step.name.lower(): step.text for step in setting.origins if step.kind == "variable" and "$" not in step.text}
+        for setting in known
+    ]
+    names = [name for name in used[0] if name in variables and all(name in texts for texts in used)]
+    return _is_one_template(
+        [setting.text for setting in known], [[texts[name] for texts in used] for name in names if used[0][name]]
+    )
+
+
+def _is_one_template(texts: Sequence[str], variables: Sequence[Sequence[str]]) -> bool:
+    """Return True if one text with holes gives all texts, where each hole is filled with one of the variables.
+
+    Args:
+        texts: One text for each run.
+        variables: For each variable its text in each run.
+    """
+    waiting, seen = [(0,) * len(texts)], set[tuple[int, ...]]()
+    while waiting:
+        places = waiting.pop()
+        if all(place == len(text) for place, text in zip(places, texts, strict=True)):
+            return bool(variables)
+        if places in seen:
+            continue
+        seen.add(places)
+        if len({text[place : place + 1] for place, text in zip(places, texts, strict=True)}) == 1:
+            waiting.append(tuple(place + 1 for place in places))
+        waiting += [
+            tuple(place + len(part) for place, part in zip(places, parts, strict=True))
+            for parts in variables
+            if all(text.startswith(part, place) for text, place, part in zip(texts, places, parts, strict=True))
+        ]
+    return False
 
 
 def _follows(texts: Texts, variable: Texts) -> bool:
