@@ -14,7 +14,7 @@ import sys
 
 from cntkpy.cntk_config.base.diagnostics import printable_json
 from cntkpy.commands.runs.plain import CONTROL
-from cntkpy.commands.runs.table import FIRST, Cell, Table
+from cntkpy.commands.runs.table import AFTER, FIRST, Cell, Table
 
 FORMS = ("table", "json", "csv", "markdown")
 FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -89,14 +89,14 @@ def fitting(table: Table, width: int) -> tuple[Table, list[str]]:
         for place, column in enumerate(table.columns)
     ]
     after = FIRST + table.values
-    values, judged = range(FIRST, after), range(after, len(table.columns) - 2)
+    values, judged = range(FIRST, after), range(after, len(table.columns) - AFTER)
     order = [
         *range(min(2, len(widths))),
         *judged[:2],
         *values,
         2,
         *judged[2:],
-        *range(len(table.columns) - 2, len(widths)),
+        *range(len(table.columns) - AFTER, len(widths)),
     ]
     kept: set[int] = set()
     used = -COLUMN_GAP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
@@ -24,8 +24,12 @@ NEVER_SHOWN = frozenset(
 """Parameters that change where a run writes and what it says, not what it learns."""
 FIRST = 3
 """Columns before those of values."""
+AFTER = 2
+"""Columns after those of criteria: seconds, and the time of the start."""
 MAX_VALUES, MAX_TEXT = 10, 60
 """Columns of values, and characters of a text, in tables for people; the other forms have all of them."""
+MAX_LABEL = 4
+"""Values in the label of a run."""
 MAX_WRITTEN = 2000
 """Characters of a value that is compared with the variables in it."""
 CONDITION = re.compile(r"([^<>!=~]+)(<=|>=|!=|=|<|>|~)(.*)")
@@ -65,7 +69,7 @@ class Table:
 def table_of(runs: Sequence[Run]) -> Table:
     """The table of runs; a run with several trainings has a row for each."""
     differing = differing_values(runs)
-    pairs = [(run, curves) for run in runs for curves in (run.curves or [None])]
+    pairs = rows_of(runs)
     judged = list(dict.fromkeys(node for _, curves in pairs if curves is not None for node in curves.nodes))
     tested = list(
         dict.fromkeys((result.command, node) for run in runs for result in run.results for node in result.nodes)
@@ -82,6 +86,11 @@ def table_of(runs: Sequence[Run]) -> Table:
         row += [_result(run, command, node) for command, node in tested]
         table.rows.append([*row, run.seconds, f"{run.started:%Y-%m-%d %H:%M:%S}" if run.started else ""])
     return table
+
+
+def rows_of(runs: Sequence[Run]) -> list[tuple[Run, Curves | None]]:
+    """Return the run and the training of each row of the table; a run without trainings has a row, too."""
+    return [(run, curves) for run in runs for curves in (run.curves or [None])]
 
 
 def differing_values(runs: Sequence[Run]) -> dict[str, str]:
@@ -116,6 +125,21 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
     for lower, texts in independent.items():
         first.setdefault(texts, lower)
     return {lower: spelling[lower] for lower in first.values()}
+
+
+def differing_texts(runs: Sequence[Run]) -> dict[int, str]:
+    """Return the values that are not the same in all runs as one text for each run, by its `id`."""
+    names = list(differing_values(runs).items())[:MAX_LABEL]
+    ends = [name.rpartition(":")[2] for _, name in names]
+    shown = [end if ends.count(end) == 1 else name for end, (_, name) in zip(ends, names, strict=True)]
+    return {
+        id(run): ", ".join(
+            f"{name}={_short(run.values[lower])}"
+            for (lower, _), name in zip(names, shown, strict=True)
+            if lower in run.values
+        )
+        for run in runs
+    }
 
 
 def _is_written_with(settings: Sequence[Setting | None], variables: Set[str]) -> bool:
@@ -308,3 +332,20 @@ def _holds(cell: Cell, sign: str, wanted: str) -> bool:
         ">": left > right,
         ">=": left >= right,
     }[sign]
+
+
+def best_row(table: Table, trials: Mapping[int, float] | None = None) -> int | None:
+    """Return the place of the best row: the least value of the first criterion; None: there is none, or one row only.
+
+    Args:
+        table: The table; rows of runs that failed count only where there are no others.
+        trials: Of a sweep, what is to be small by the places of rows, in place of the first criterion.
+    """
+    first = FIRST + table.values
+    if len(table.rows) < 2 or (trials is None and not table.columns[first].endswith(" best")):
+        return None
+    values = {place: as_number(row[first]) for place, row in enumerate(table.rows)} if trials is None else trials
+    known = {place: value for place, value in values.items() if value is not None and math.isfinite(value)}
+    sound = {place: value for place, value in known.items() if table.rows[place][1] in ("completed", "running")}
+    candidates = sound or known
+    return min(candidates, key=candidates.__getitem__, default=None)
