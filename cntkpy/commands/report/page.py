@@ -53,6 +53,7 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script, bool(live_seconds))),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="generator", content=f"cntkpy {__version__}"),
+        tag("link", rel="icon", href="data:,") if live_seconds else None,
         tag("title", f"{title} - cntkpy"),
         tag("style", Markup(style)),
     )
@@ -64,10 +65,10 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
             tag("h1", title),
             tag("nav", [tag("a", name, href=f"#{key}") for key, (name, _) in shown.items()]),
             [tag("section", tag("h2", name, id=key), content) for key, (name, content) in shown.items()],
+            data_live=live_seconds or None,
         ),
         tag("p", "The server has ended: this page is as it was last.", id="ended", hidden=True),
         tag("script", Markup(script)),
-        data_live=live_seconds or None,
     )
     return join([Markup("<!DOCTYPE html>\n"), tag("html", head, body, lang="en"), Markup("\n")])
 

@@ -263,10 +263,10 @@
 
   const isBusy = () => dragging || document.hidden || !document.getSelection().isCollapsed;
 
-  async function refresh(seconds) {
+  async function refresh() {
     let version = null;
     for (;;) {
-      await new Promise((resume) => setTimeout(resume, 1000 * seconds));
+      await new Promise((resume) => setTimeout(resume, 1000 * Number(main().dataset.live)));
       if (isBusy()) continue;
       try {
         const answer = await fetch(location.href, { cache: "no-store", headers: version ? { "If-None-Match": version } : {} });
@@ -284,5 +284,5 @@
 
   document.documentElement.classList.add("scripted");
   setUp(document);
-  if (document.body.dataset.live !== undefined) refresh(Number(document.body.dataset.live));
+  if (main().dataset.live !== undefined) refresh();
 })();
