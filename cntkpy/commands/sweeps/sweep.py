@@ -16,7 +16,7 @@ from cntkpy.cntk_config.base.writing import shown
 from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.checks.look import look_before_run
 from cntkpy.commands.console import print_error
-from cntkpy.commands.sweeps.choices import Space, read_words
+from cntkpy.commands.sweeps.choices import Space, product, read_words
 from cntkpy.commands.sweeps.console import console
 from cntkpy.commands.sweeps.criterion import Criterion, check_node, choose_criterion
 from cntkpy.commands.sweeps.names import GRID, NO_PRUNER
@@ -142,6 +142,10 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
         print(f"note: {criterion.command} has no cvReader: trials are compared on training data", file=sys.stderr)
     for command in scripts(base):
         print(f"note: {command} runs a script: all trials write the files that it names", file=sys.stderr)
+    combinations = product(plan.space.axes)
+    if combinations is not None and study.size() > combinations:
+        note = f"{study.size()} trials have {combinations} combinations: none is trained twice"
+        print(f"note: {note}, later trials have the values of the first", file=sys.stderr)
     ended = len(study.ended())
     with console() as screen:
         screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
