@@ -15,8 +15,9 @@ from cntkpy.commands.report.networks import network_section
 from cntkpy.commands.report.results import confusion_section, summary_section
 from cntkpy.commands.report.settings import settings_section
 from cntkpy.commands.report.surroundings import surroundings_section
+from cntkpy.commands.report.sweeps import Sweep, sweeps_of, sweeps_section, trial_values
 from cntkpy.commands.runs.record import Run
-from cntkpy.commands.runs.table import best_row, for_people, rows_of, table_of
+from cntkpy.commands.runs.table import FIRST, Table, best_row, for_people, rows_of, table_of
 from cntkpy.commands.words import is_config_word
 
 FOLDER = Path(__file__).parent
@@ -34,18 +35,20 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
     style, script = (read_input(FOLDER / name).decode() for name in ("report.css", "report.js"))
     style += switches(runs)
     table = for_people(table_of(runs))
-    best = best_row(table)
+    sweeps = sweeps_of(runs)
+    best = best_row(table, trial_values(runs, sweeps))
     best_curves = rows_of(runs)[best][1] if best is not None else None
     sections = {
-        "summary": ("Summary", summary_section(runs, table, best)),
+        "summary": ("Summary", summary_section(runs, table, best, _best_by(table, sweeps))),
         "curves": ("Curves", curves_section(runs, best_curves)),
+        "sweep": ("Sweep", sweeps_section(sweeps)),
         "epochs": ("Epochs", epochs_section(runs)),
         "confusion": ("Confusion", confusion_section(runs)),
         "network": ("Network", network_section(runs)),
         "configuration": ("Configuration", settings_section(runs)),
         "surroundings": ("Where it ran", surroundings_section(runs)),
     }
-    title = title_of_page(runs)
+    title = title_of_page(runs, sweeps)
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -73,8 +76,27 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
     return join([Markup("<!DOCTYPE html>\n"), tag("html", head, body, lang="en"), Markup("\n")])
 
 
-def title_of_page(runs: Sequence[Run]) -> str:
-    """Return the name of one run, or what several are of: `digits: a, b`, `24 runs of digits`."""
+def _best_by(table: Table, sweeps: Sequence[Sweep]) -> str:
+    """Return by what the best run is the best."""
+    if len(sweeps) == 1:
+        return f"the {'greatest' if sweeps[0].plan.maximize else 'least'} {sweeps[0].criterion} of the sweep"
+    first = table.columns[FIRST + table.values]
+    return f"the least {first.removesuffix(' best')}"
+
+
+def title_of_page(runs: Sequence[Run], sweeps: Sequence[Sweep] = ()) -> str:
+    """Return the name of one run, or what several are of: `digits: a, b`, `24 runs of digits`.
+
+    Args:
+        runs: The runs.
+        sweeps: Those that they are trials of.
+    """
+    if trial_values(runs, sweeps) is not None:
+        numbers = ", ".join(run.path.parent.name for run in runs)
+        of = f"of {sweeps[0].folder.name}"
+        if len(runs) == 1:
+            return f"Trial {numbers} {of}"
+        return f"Trials {numbers} {of}" if len(runs) <= MAX_NAMES else f"{len(runs)} trials {of}"
     if len(runs) == 1:
         return runs[0].name
     files = [part for run in runs for word in run.words if is_config_word(word) for part in _files(word)]

@@ -24,21 +24,21 @@ HEAT = 6
 """Shades of the cells of a matrix."""
 
 
-def summary_section(runs: Sequence[Run], table: Table, best: int | None = None) -> Markup:
+def summary_section(runs: Sequence[Run], table: Table, best: int | None = None, best_by: str = "") -> Markup:
     """Return the table of the runs: what differs, best and last criteria, state, time; then what went wrong.
 
     Args:
         runs: The runs.
         table: Their table.
         best: The place of the best row, which is marked.
+        best_by: By what it is the best.
     """
     errors = [
         tag("p", tag("span", run.state, class_="bad"), f" {run.name}: ", tag("code", run.error))
         for run in runs
         if run.error
     ]
-    by = f"\u2605 the best run: the least {table.columns[FIRST + table.values].removesuffix(' best')}"
-    note = tag("p", by, class_="note") if best is not None else None
+    note = tag("p", f"\u2605 the best run: {best_by}", class_="note") if best is not None else None
     minutes = Table(table.columns, [[*row[:-1], str(row[-1])[:MINUTES]] for row in table.rows], table.values)
     return tag("div", _table(with_short_names(minutes), runs, best), note, errors)
 
