@@ -105,8 +105,8 @@ def _list(
     else:
         width = forms.terminal_width()
         shown = with_short_names(for_people(table))
-        shown, hidden = forms.fitting(shown, width) if width is not None else (shown, [])
-        forms.show(shown)
+        shown, heads, hidden = forms.fitting(shown, width) if width is not None else (shown, None, [])
+        forms.show(shown, heads=heads)
         if hidden:
             names = ", ".join(hidden)
             many = f"{len(hidden)} columns do" if len(hidden) > 1 else "1 column does"

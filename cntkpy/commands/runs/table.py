@@ -18,7 +18,8 @@ NEVER_SHOWN = frozenset(
     word.lower()
     for word in (
         "makeMode", "traceLevel", "logFormat", "stderr", "doneFile", "timestamping", "progressTracing", "modelPath",
-        "numMBsToShowResult", "firstMBsToShowResult", "verbosity",
+        "numMBsToShowResult", "firstMBsToShowResult", "verbosity", "outputPath", "outputFile", "outputModelPath",
+        "outputModelFile", "record", "runFolder",
     )
 )  # fmt: skip
 """Parameters that change where a run writes and what it says, not what it learns."""

@@ -174,7 +174,16 @@ def run_with(path: str, **values: str):
 
 def test_values_that_differ() -> None:
     runs = [
-        run_with("t/1/log.jsonl", rate="0.1", used="0.1", same="1", RunDir="t/1", modelPath="t/1/m", traceLevel="1"),
+        run_with(
+            "t/1/log.jsonl",
+            rate="0.1",
+            used="0.1",
+            same="1",
+            RunDir="t/1",
+            modelPath="t/1/m",
+            traceLevel="1",
+            outputPath="x",
+        ),
         run_with("t/2/log.jsonl", Rate="0.2", used="0.2", same="1", RunDir="t/2", modelPath="t/2/m", traceLevel="0"),
     ]
     assert differing_values(runs) == {"rate": "Rate"}  # `used` differs in the same way
@@ -271,18 +280,18 @@ def test_a_table_has_a_line_for_each_run_in_eighty_columns(trials, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "80")
     got = trials()
     lines = got.out.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert max(map(len, lines)) <= 80
-    names = lines[0].split()
-    assert names[:2] == ["run", "state"]
-    assert "learningRatesPerSample" in names
+    assert lines[0].split()[0] == "learningRates"
+    assert lines[1].split()[:4] == ["run", "state", "epochs", "PerSample"]
+    assert [line.split()[0] for line in lines[2:]] == ["0.05", "0.1", "0.5"]
     assert "columns do not fit: " in got.err
     wide = trials("--wide").out.splitlines()
     assert len(wide) == 4
     assert "seconds" in wide[0]
     monkeypatch.setenv("COLUMNS", "30")
     narrow = trials().out.splitlines()
-    assert len(narrow) == 4
+    assert len(narrow) == 5
     assert max(map(len, narrow)) <= 30
 
 
@@ -333,7 +342,7 @@ def test_a_long_name_keeps_its_end_and_its_line(tmp_path: Path) -> None:
     runs = [run_with(f"{number}/log.jsonl", rate=str(number)) for number in (1, 2)]
     for run in runs:
         run.name = f"{'deep/' * 40}20261128-10000{run.path.parent}-digits"
-    shown, left_out = fitting(table_of(runs), 80)
+    shown, _, left_out = fitting(table_of(runs), 80)
     assert [row[0] for row in shown.rows] == [f"...deep/deep/deep/20261128-10000{number}-digits" for number in (1, 2)]
     assert "rate" in shown.columns
     assert left_out == []
