@@ -12,7 +12,7 @@ from cntkpy.commands import help_texts
 from cntkpy.commands.needs import declare_needs
 from cntkpy.commands.new.command import new_command
 from cntkpy.commands.report.commands import report_command
-from cntkpy.commands.runs.commands import runs_command
+from cntkpy.commands.report.runs_command import runs_command
 from cntkpy.commands.sweeps.command import sweep_command
 from cntkpy.commands.tools.data_commands import FORM, convert_command, preview_command
 from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word, name_of_run

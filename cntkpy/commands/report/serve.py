@@ -26,6 +26,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
+from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.commands.report.page import page
 from cntkpy.commands.runs.find import find_runs
 
@@ -90,7 +92,7 @@ class RunsServer(socketserver.ThreadingTCPServer):
         UserError: The port cannot be used.
     """
 
-    allow_reuse_address = sys.platform != "win32"
+    allow_reuse_address = not HAS_DRIVES  # on Windows it would let two programs listen on one port
     daemon_threads = True
 
     def __init__(self, live: LivePage, port: int) -> None:
@@ -117,12 +119,12 @@ class RunsServer(socketserver.ThreadingTCPServer):
             hosts: Its `Host` headers.
             target: The path and the query.
         """
-        given, path = "", ""
+        token, path = "", ""
         with suppress(ValueError):
             parts = urlsplit(target)
             path = parts.path
-            given = "".join(parse_qs(parts.query).get("token", []))
-        is_token = hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+            token = "".join(parse_qs(parts.query).get("token", []))
+        is_token = hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
         if not is_token or len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return HTTPStatus.FORBIDDEN
         return HTTPStatus.OK if path == "/" and target.startswith("/?") else HTTPStatus.NOT_FOUND
@@ -189,7 +191,8 @@ def _opened(url: str) -> Generator[None]:
     """Open an address in the browser by a file in a folder of this user only: all users see words of command lines."""
     with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:
         file = Path(folder, "runs.html")
-        file.write_text(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={url}">', encoding="ascii")
+        with atomic_write(file, "w", durable=False) as page_of_address:
+            page_of_address.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={url}">')
         if not webbrowser.open(file.as_uri()):
             print("warning: no browser was found; open the address by hand", file=sys.stderr)
         yield

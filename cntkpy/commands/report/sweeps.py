@@ -106,8 +106,8 @@ def _analysis(sweep: Sweep) -> list[Markup]:
     return []
 
 
-def _missing(what: str, extra: str) -> Markup:
-    return tag("p", f"{what}, which is not installed: {how_to_install(extra)}", class_="note")
+def _missing(sentence: str, extra: str) -> Markup:
+    return tag("p", f"{sentence}, which is not installed: {how_to_install(extra)}", class_="note")
 
 
 def _importances(shares: Mapping[str, float], count: int, best: float) -> Markup:

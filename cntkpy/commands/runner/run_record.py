@@ -141,8 +141,8 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
     return parent, _name((asked or "").partition("=")[2], words)
 
 
-def _name(given: str, words: Sequence[str]) -> str:
+def _name(run: str, words: Sequence[str]) -> str:
     """Return the name of a run: the one that a project gives it, or those of its files, joined by dashes."""
     files = [part for word in words if is_config_word(word) for part in word.partition("=")[2].split("+")]
-    name = given or "-".join(Path(file.strip()).stem for file in files)
+    name = run or "-".join(Path(file.strip()).stem for file in files)
     return re.sub(r"[^\w-]+", "-", name)[:MAX_NAME].strip("-") or "run"

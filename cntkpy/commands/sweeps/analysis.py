@@ -1,4 +1,4 @@
-"""What the trials of a sweep say of its values: Optuna's importances and its parallel coordinates."""
+"""Analysis of the trials of a sweep: Optuna's importances of the values, and its parallel coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subcommand `runs`. Declared here, done in the other modules of this package."""
+"""The subcommand `runs`, declared: `cntkpy.commands.runs` makes its tables, `serve` of this package its page."""
 
 from __future__ import annotations
 
