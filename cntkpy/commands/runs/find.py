@@ -56,8 +56,12 @@ def read_run(path: Path) -> Run:
     return run
 
 
-def find_runs(words: Iterable[str]) -> list[Run]:
-    """The runs that words name: files, folders, models.
+def find_runs(words: Iterable[str], empty_folders: bool = False) -> list[Run]:
+    """Return the runs that words name: files, folders, models.
+
+    Args:
+        words: The words.
+        empty_folders: A folder may have no runs.
 
     Raises:
         UserError: a word names no run.
@@ -65,7 +69,7 @@ def find_runs(words: Iterable[str]) -> list[Run]:
     result: dict[Path, Run] = {}
     for word in words:
         path = Path(word)
-        for child in _runs_of(path):
+        for child in _runs_of(path, empty_folders):
             result.setdefault(child.path.absolute(), child)
     runs = [_with_configuration(run) for run in _each_once(list(result.values()))]
     for run, name in zip(runs, short_names([run.path.absolute() for run in runs]), strict=True):
@@ -105,10 +109,10 @@ def is_run(word: str) -> bool:
     return path.is_dir() or path.suffix == EVENTS or _is_log(path) or _is_model(path)
 
 
-def _runs_of(path: Path) -> Iterator[Run]:
+def _runs_of(path: Path, empty_folders: bool) -> Iterator[Run]:
     if path.is_dir():
         files = list(_files(path))
-        if not files:
+        if not files and not empty_folders:
             hint = "cntkpy run FILE records trainings next to their models; stderr=FILE writes a log"
             raise UserError("NoRuns", f"{path} has no runs", hint=hint)
         yield from map(read_run, files)

@@ -94,6 +94,18 @@ def test_the_page_and_its_newest_state(served: tuple[RunsServer, Path], monkeypa
     assert ask(server, target)[2] == text  # as it was last
 
 
+def test_a_folder_that_has_no_runs_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    live = LivePage([str(tmp_path), str(tmp_path / "empty")])
+    assert "<h1>No runs yet</h1>" in live.content().decode()
+    write_run(tmp_path, "a", 3)
+    monkeypatch.setattr(live, "_made", 0.0)
+    assert "<h1>a</h1>" in live.content().decode()
+    (tmp_path / "note").write_text("no run")
+    with pytest.raises(UserError, match="is no run"):
+        LivePage([str(tmp_path / "note")])
+
+
 @pytest.mark.parametrize(
     "query",
     ["", "?", "?token", "?token=", "?token=x", "?token=TOKEN0", "?token=TOKEN&token=x", "?token=%FF", "?other=TOKEN"],
