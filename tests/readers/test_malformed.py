@@ -140,16 +140,16 @@ def test_a_state_of_other_data(tmp_path: Path) -> None:
     reader = create_reader(f"deserializers=({source});truncated=true;truncationLength=1;randomize=false")
     reader.start_minibatch_loop(1, 0)
     assert reader.get_minibatch() is not None
-    state = reader.state()
+    state = reader.get_state()
     (((number, used, last),),) = state["held"]
     assert (number, used) == (0, 1)
     for wrong in (2, 77, 2**40, -1):
         with pytest.raises(DataError, match=f"Sequence {wrong} was asked for, but the data have 2"):
-            reader.restore({**state, "held": [[[wrong, used, last]]]})
+            reader.set_state({**state, "held": [[[wrong, used, last]]]})
     for wrong in (3, 77, 2**40, -1):
         with pytest.raises(DataError, match=f"Sequence 0 has 3 samples, but {wrong} of them were used"):
-            reader.restore({**state, "held": [[[number, wrong, last]]]})
-    reader.restore(state)
+            reader.set_state({**state, "held": [[[number, wrong, last]]]})
+    reader.set_state(state)
     assert np.asarray(reader.get_minibatch().streams["x"]).tolist() == [[[2]]]
 
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.narrowing import is_dict
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.pack import make_csr
-from cntkpy.readers.pipeline.prefetch import Prefetch, Unbatch
+from cntkpy.readers.pipeline.prefetch import Prefetch
 from cntkpy.readers.streams import StreamInformation
 
 from . import codes as k
@@ -162,9 +163,9 @@ class SentenceSource:
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._unbatch: Unbatch[_Made] = Unbatch(self._produce)
+        self._group: Iterator[_Made] = iter(())
         self._made: Prefetch[_Made] = Prefetch(
-            self._unbatch.__next__, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
+            self._next_of_group, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
         )
         self._most = 1  # minibatches made at once
         self.corpus.block()  # an empty corpus is an error now
@@ -179,8 +180,7 @@ class SentenceSource:
         """Samples of the whole corpus."""
         return self._format.samples()
 
-    def start(self, request: EpochRequest) -> None:
-        """Go to the start of an epoch."""
+    def _start(self, request: EpochRequest) -> None:
         if request.workers > 1:
             raise UserError(
                 "OneWorkerOnly",
@@ -196,7 +196,7 @@ class SentenceSource:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
-        self._unbatch.clear()
+        self._group = iter(())
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
@@ -231,13 +231,22 @@ class SentenceSource:
         """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
         self._made.threads = 0
 
-    def next(self) -> Minibatch | None:
-        """The next minibatch, None at the end of the epoch."""
+    def __next__(self) -> Minibatch:
+        """Return the next minibatch; the end of the epoch is that of the iteration."""
         if self._made.interrupted:
-            self.restore(self.state())
+            self.set_state(self.get_state())
         minibatch, run, number = next(self._made)
         self._delivered = run, number
+        if minibatch is None:
+            raise StopIteration
         return minibatch
+
+    def _next_of_group(self) -> _Made:
+        """Return the next minibatch of those that were made at once."""
+        for made in self._group:
+            return made
+        self._group = iter(self._produce())
+        return next(self._group)
 
     def _produce(self) -> Iterable[_Made]:
         """The next minibatches, one at least; the arrays of all at once, the minibatches as they are asked for."""
@@ -316,12 +325,15 @@ class SentenceSource:
         first, end = self._groups.starts[position.group : position.group + 2]
         return 0 <= position.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
 
-    def state(self) -> dict[str, Any]:
-        """Return where reading is after the last minibatch that was given out."""
+    def get_state(self) -> State:
+        """Return the position after the last minibatch that was given out."""
         return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume exactly where `state` was taken."""
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or resume exactly where `get_state` was called."""
+        if isinstance(state, EpochRequest):
+            self._start(state)
+            return
         if not is_dict(state) or state.get("reader") != self._format.kind:
             raise ArgumentError(f"this is not the position of a {self._format.kind}")
         self._forget()

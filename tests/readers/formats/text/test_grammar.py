@@ -202,6 +202,6 @@ def test_a_position_inside_a_sequence_means_the_next_one(files, tools, randomize
     whole = [m.keys for m in tools["epoch"](reader, 3)]
     assert sorted(whole) == [[0], [1]]
     for position, rest in ((0, whole), (1, whole[1:]), (2, whole[1:]), (3, whole[1:]), (4, [])):
-        reader.restore({"minibatchSourcePosition": position, "epochEnd": 6})
+        reader.set_state({"minibatchSourcePosition": position, "epochEnd": 6})
         assert [m.keys for m in tools["rest"](reader)] == rest
     reader.close()

@@ -271,9 +271,9 @@ class Faulty:
 def faulty(bad, most, size=4, **options):
     data = Faulty(bad)
     source = Source(data, NoRandomizer(data.table), max_errors=most, **options)
-    source.start(EpochRequest(size, 0, 30))
+    source.set_state(EpochRequest(size, 0, 30))
     found = []
-    while (m := source.next()) is not None:
+    while (m := next(source, None)) is not None:
         found.append(m)
     return found
 

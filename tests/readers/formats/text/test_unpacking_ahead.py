@@ -194,7 +194,7 @@ def sweep(path: str, more: str, state_at: int = -1) -> list[Any]:
     while (m := reader.get_minibatch()) is not None:
         found.append((m.keys, m.streams["x"].tolist(), m.streams["y"].toarray().tolist()))
         if len(found) == state_at:
-            found.append(reader.state())
+            found.append(reader.get_state())
     reader.close()
     return found
 
