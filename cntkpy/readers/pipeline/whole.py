@@ -133,6 +133,40 @@ class GroupLoader:
         self._fault: Exception | None = None  # comes after what is planned
 
 
+class GroupPacker:
+    """Packs groups. Any thread may call it."""
+
+    def __init__(self, inputs: Inputs, packer: SequencePacker):
+        self._inputs, self._packer = inputs, packer
+
+    def __call__(self, group: Group) -> Group:
+        """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
+        if group.load is not None:
+            with suppress(Exception):  # it is raised again when they are made one by one
+                parts = group.load()
+                if self._inputs.invalid.concerns(parts):
+                    group.parts = parts
+                else:
+                    group.made = self.pack(group.each(), group.sequences, group.cuts, parts)
+            group.load = None  # with it go the chunks
+        return group
+
+    def pack(
+        self, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
+    ) -> Iterator[Made]:
+        """Return minibatches that are made as they are asked for; their arrays are made at once."""
+        names = self._inputs.deserializer.table.names  # not inputs.keys: a minibatch need not keep the reader
+        try:
+            packed = self._packer.pack_several(parts, cuts)
+        except NotAFrame as error:
+            key = names(sequences[error.place : error.place + 1])[0]
+            raise NotAFrame(error.place, error.size, error.stream, key) from None
+        return (
+            _made(minibatch, data, layouts, partial(names, minibatch.sequences))
+            for minibatch, (data, layouts) in zip(planned, packed, strict=True)
+        )
+
+
 class WholeSequences:
     """Whole sequences (or frames) in minibatches; nothing is held back but what could not be made at once.
 
@@ -145,7 +179,7 @@ class WholeSequences:
 
     def __init__(self, inputs: Inputs, loader: GroupLoader, packer: SequencePacker, threads: int = 0):
         self._inputs, self._loader = inputs, loader
-        self._pack = _GroupPacker(inputs, packer)
+        self._pack = GroupPacker(inputs, packer)
         self.groups: Prefetch[Group] = Prefetch(self._pack, loader.__next__, threads=threads)
         """Groups of minibatches, packed ahead by threads if there are any."""
         self.set_state(None)
@@ -183,40 +217,6 @@ class WholeSequences:
         self._loader.set_state(None)
         self._made: Iterator[Made] = iter(())
         self._unpacked: deque[tuple[Planned, list[Part] | None]] = deque()
-
-
-class _GroupPacker:
-    """Packs groups. Any thread may call it."""
-
-    def __init__(self, inputs: Inputs, packer: SequencePacker):
-        self._inputs, self._packer = inputs, packer
-
-    def __call__(self, group: Group) -> Group:
-        """Load and pack the minibatches of a group, if none of their sequences is at fault or invalid."""
-        if group.load is not None:
-            with suppress(Exception):  # it is raised again when they are made one by one
-                parts = group.load()
-                if self._inputs.invalid.concerns(parts):
-                    group.parts = parts
-                else:
-                    group.made = self.pack(group.each(), group.sequences, group.cuts, parts)
-            group.load = None  # with it go the chunks
-        return group
-
-    def pack(
-        self, planned: Iterator[Planned], sequences: np.ndarray, cuts: np.ndarray, parts: Sequence[Part]
-    ) -> Iterator[Made]:
-        """Return minibatches that are made as they are asked for; their arrays are made at once."""
-        names = self._inputs.deserializer.table.names  # not inputs.keys: a minibatch need not keep the reader
-        try:
-            packed = self._packer.pack_several(parts, cuts)
-        except NotAFrame as error:
-            key = names(sequences[error.place : error.place + 1])[0]
-            raise NotAFrame(error.place, error.size, error.stream, key) from None
-        return (
-            _made(minibatch, data, layouts, partial(names, minibatch.sequences))
-            for minibatch, (data, layouts) in zip(planned, packed, strict=True)
-        )
 
 
 def _made(
