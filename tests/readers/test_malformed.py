@@ -32,7 +32,7 @@ from cntkpy.readers.common.labels import LabelMap
 from cntkpy.readers.formats.htk import feature_kernels
 from cntkpy.readers.formats.htk.archive import write_features
 from cntkpy.readers.formats.text.events import UNREAD
-from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.index import IndexOptions, build_index
 from cntkpy.readers.formats.text.parse import PADDING, parse, streams_of
 from cntkpy.readers.formats.text.stream_format import StreamFormat
 from cntkpy.readers.formats.text.tables import Output, Runs, Text
@@ -438,7 +438,7 @@ def test_an_index_is_what_it_says(tmp_path: Path) -> None:
     for size in (1, 2, 7, 30, 200) * 20:
         path.write_bytes(rng.choice(signs, size).tobytes())
         try:
-            index = build_index(str(path), main=str(rng.choice(["", "x"])))
+            index = build_index(str(path), IndexOptions(main=str(rng.choice(["", "x"]))))
         except DataError:
             continue
         assert index.begins[0] >= 0 and (np.diff(index.begins[:]) > 0).all()
