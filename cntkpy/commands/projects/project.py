@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest
-from cntkpy.cntk_config.base.files import is_file, is_folder
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest, printable
+from cntkpy.cntk_config.base.files import exists, is_file, is_folder
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.commands.projects.contracts import Contract, contracts_of
 from cntkpy.commands.projects.schema import problems
@@ -24,6 +24,8 @@ MAX_RUNS = 10_000
 """Runs of one project: a matrix grows by multiplication."""
 MAX_MATCHES = 10_000
 """Files that a glob may name."""
+MIN_SIMILARITY = 0.6
+"""Similarity of names of files and folders, 0 to 1, from which one is meant by the other."""
 MAX_DEEP = 2
 """Times that a glob may have `**`: the time to match grows with its power."""
 _GLOB = re.compile(r"[*?\[]")
@@ -99,6 +101,8 @@ class Project:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+    globs: tuple[tuple[str, Span], ...] = ()
+    """Globs of `include`, `exclude` and `per-file`, with their places."""
 
     @property
     def names_files(self) -> bool:
@@ -120,6 +124,14 @@ class Project:
         if run is not None:
             self.require()
         return run
+
+    def unmatched(self) -> Iterator[Diagnostic]:
+        """Yield globs of `include`, `exclude` and `per-file` that match no file, each at its place."""
+        for glob, span in self.globs:
+            if glob.count("**") <= MAX_DEEP and not _glob(self.folder, glob, 1):
+                hint = _nearest_glob(self.folder, glob) or "correct the glob, or remove it"
+                message = f"no file matches '{printable(glob)}'"
+                yield Diagnostic("UnmatchedGlob", message, span, hint, severity="warning")
 
     def require(self) -> None:
         """Raise the first error of the file, if there is one.
@@ -271,6 +283,7 @@ class _Builder:
             tuple(self._get("include", ())),
             tuple(self._get("exclude", ())),
             tuple(self._errors),
+            tuple(self._globs()),
         )
 
     def _globs(self) -> Iterator[tuple[str, Span]]:
@@ -397,7 +410,7 @@ class _Builder:
         if not _GLOB.search(text):
             file = Path(os.path.abspath(self._folder / text))  # noqa: PTH100
             if not text or not is_file(file):
-                self._add(f"there is no file '{text}'", span, _nearest_file(file))
+                self._add(f"there is no file '{text}'", span, _nearest_glob(self._folder, text))
                 return []
             return [file]
         if text.startswith("/") or ".." in Path(text).parts:
@@ -408,23 +421,33 @@ class _Builder:
             return []
         files = _glob(self._folder, text)
         if not files:
-            self._add(f"no file matches '{text}'", span, "correct the glob, or remove it")
+            hint = _nearest_glob(self._folder, text) or "correct the glob, or remove it"
+            self._add(f"no file matches '{text}'", span, hint)
         return files
 
 
-def _glob(folder: Path, pattern: str) -> list[Path]:
-    """Return the files below a folder that match, sorted."""
+def _glob(folder: Path, pattern: str, most: int = MAX_MATCHES) -> list[Path]:
+    """Return the files below a folder that match, sorted, but not more than `most`."""
+    pattern = f"{pattern}/*" if pattern.endswith("**") else pattern
     try:
-        matches = itertools.islice((path for path in folder.glob(pattern) if path.is_file()), MAX_MATCHES)
-        return sorted(matches)
+        return sorted(itertools.islice((path for path in folder.glob(pattern) if path.is_file()), most))
     except (ValueError, NotImplementedError, OSError):
         return []
 
 
-def _nearest_file(path: Path) -> str | None:
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    except OSError:
-        return f"there is no folder '{path.parent.name}'"
-    meant = nearest(path.name, names, 0.75)
-    return f"did you mean '{meant}'?" if meant else None
+def _nearest_glob(folder: Path, pattern: str) -> str | None:
+    """Return advice for a name or glob that matches nothing: the same with its first wrong part corrected."""
+    parts = pattern.split("/")
+    for number, part in enumerate(parts):
+        if _GLOB.search(part):
+            return None
+        if exists(folder / part):
+            folder /= part
+            continue
+        try:
+            names = [entry.name for entry in folder.iterdir()]
+        except OSError:
+            return None
+        meant = nearest(part, names, MIN_SIMILARITY)
+        return f"did you mean '{'/'.join((*parts[:number], meant, *parts[number + 1 :]))}'?" if meant else None
+    return None
