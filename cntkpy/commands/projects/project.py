@@ -233,18 +233,20 @@ def _has_table(path: Path) -> bool:
     return isinstance(tool, dict) and TABLE[1] in cast("dict[str, Any]", tool)
 
 
-def load_project(path: Path, prefix: Path_ = (), text: str | None = None) -> Project:
+def load_project(path: Path, prefix: Path_ = (), text: str | None = None, name: str | None = None) -> Project:
     """Read a project file.
 
     Args:
         path: The file, absolute.
         prefix: The keys of the table that holds the project.
         text: The text of the file; None reads it.
+        name: The name of the file in messages; None: relative to the current folder.
 
     Raises:
         ConfigError: The file cannot be read, or is not TOML.
+        KeyError: It has no table of that prefix.
     """
-    toml = TomlText(path, os.path.relpath(path), text)
+    toml = TomlText(path, name or os.path.relpath(path), text)
     table: Any = toml.data
     for key in prefix:
         table = table[key]
