@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from cntkpy.commands.checks.contracts import Unmet, unmet, unused_contracts, wit
 from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
-from cntkpy.commands.checks.look import look
+from cntkpy.commands.checks.look import look, without_root
 from cntkpy.commands.checks.merging import Causes, Result, merged, placed, suites, without_project
 from cntkpy.commands.checks.output.places import PLACES
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
@@ -340,7 +339,7 @@ def _diagnostics(
     if project is not None and project.contracts:
         result = without_contracted(root, project, result)
         result += (problem for contract in project.contracts for problem in contract.problems(root))
-    return _without_root(root, result) if is_joined else result
+    return without_root(root, result) if is_joined else result
 
 
 def _may_import(root: ConfigParameters, project: Project) -> bool:
@@ -353,12 +352,3 @@ def _may_import(root: ConfigParameters, project: Project) -> bool:
     named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
     modules = {str(module) for module in named if module}
     return modules <= set(project.modules)
-
-
-def _without_root(root: ConfigParameters, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings of a composition without the name of the last layer, in which they need not be (U1)."""
-    name = re.compile(rf"(?<![\w./]){re.escape(root.path)}:(?!\d)")
-    return [
-        replace(diagnostic, message=name.sub("", diagnostic.message)) if name.search(diagnostic.message) else diagnostic
-        for diagnostic in diagnostics
-    ]

@@ -127,9 +127,25 @@ def is_wrong(top: TopLevel, command: str) -> bool:
 def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
     """Return the findings of a run for the commands of `top`, without those that comments in the files switch off."""
     wrong = [*_root_problems(top), *_problems(everything, top, here=True), *missing_inputs(top)]
-    found = map(Finding.of, with_variables(distinct(wrong), top))
+    different = with_variables(distinct(wrong), top)
+    is_joined = len(top.section.files()) > 1
+    found = map(Finding.of, without_root(top.section, different) if is_joined else different)
     return [
         one for one in found if not one.ignored() and (one.rule.code not in HIDDEN_HINTS or one.severity == "error")
+    ]
+
+
+def without_root(root: ConfigParameters, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings of a composition without the name of the last layer, in which they need not be (U1).
+
+    Args:
+        root: The configuration.
+        diagnostics: Its findings.
+    """
+    name = re.compile(rf"(?<![\w./]){re.escape(root.path)}:(?!\d)")
+    return [
+        replace(diagnostic, message=name.sub("", diagnostic.message)) if name.search(diagnostic.message) else diagnostic
+        for diagnostic in diagnostics
     ]
 
 
