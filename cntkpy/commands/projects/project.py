@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest, printable
-from cntkpy.cntk_config.base.files import exists, is_file, is_folder
+from cntkpy.cntk_config.base.files import exists, is_file, is_folder, read_input
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.commands.projects.contracts import Contract, contracts_of
 from cntkpy.commands.projects.schema import problems
@@ -28,6 +28,11 @@ MIN_SIMILARITY = 0.6
 """Similarity of names of files and folders, 0 to 1, from which one is meant by the other."""
 MAX_DEEP = 2
 """Times that a glob may have `**`: the time to match grows with its power."""
+NETWORKS = (".bs", ".ndl", ".mel")
+"""Endings of files of other languages, which configurations name in several ways."""
+MAX_INCLUDED = 1000
+"""Files of a run, with those that are included, that are looked through."""
+_INCLUDE = re.compile(r"""(?im)^[ \t]*include[ \t]*=?[ \t]*["']?([^"'#;\n]+)""")
 _GLOB = re.compile(r"[*?\[]")
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]*)\}")
 
@@ -145,11 +150,19 @@ class Project:
             raise ConfigError(first.kind, first.message, first.span, first.hint, notes)
 
     def runs_of(self, path: Path) -> list[Run]:
-        """Return the runs that a file is a layer of, or that have a layer in a folder."""
+        """Return the runs that a file is a layer of, or that have a layer in a folder.
+
+        A file that layers include is part of their runs; so is one of another language, as a network, whose name stands
+        in a layer.
+        """
         absolute = path.resolve()
         if is_folder(path):
             return [run for run in self.runs if any(absolute in file.resolve().parents for file in run.files)]
-        return [run for run in self.runs if absolute in _resolved(run.files)]
+        runs = [run for run in self.runs if absolute in _resolved(run.files)]
+        if runs or absolute == self.text.source.path:
+            return runs
+        texts: dict[Path, str] = {}
+        return [run for run in self.runs if _has_part(run, absolute, texts)]
 
     def is_excluded(self, path: Path) -> bool:
         """Return True if `exclude` names a file."""
@@ -194,6 +207,34 @@ def _pattern(glob: str) -> re.Pattern[str]:
         if part
     )
     return re.compile("".join(parts), re.DOTALL)
+
+
+def _has_part(run: Run, part: Path, texts: dict[Path, str]) -> bool:
+    """Return True if the layers of a run include a file, or if they name one of another language.
+
+    Args:
+        run: The run.
+        part: The file, resolved.
+        texts: Texts of files that have been read; gets those that are read.
+    """
+    word = re.compile(rf"(?<![\w.-]){re.escape(part.name)}(?![\w-])") if part.suffix in NETWORKS else None
+    pending, seen = list(run.files), set[Path]()
+    while pending and len(seen) < MAX_INCLUDED:
+        path = pending.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        if path not in texts:
+            try:
+                texts[path] = read_input(path).decode("utf-8", "replace")
+            except OSError:
+                texts[path] = ""
+        if path.resolve() == part or (word is not None and word.search(texts[path])):
+            return True
+        for match in _INCLUDE.finditer(texts[path]):
+            folders = (run.folder, path.parent)
+            pending += [file for folder in folders if is_file(file := folder / match[1].strip())][:1]
+    return False
 
 
 @functools.lru_cache(4096)

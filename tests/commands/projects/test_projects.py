@@ -458,3 +458,22 @@ def test_the_hook_checks_the_runs_of_a_changed_layer(cntkpy) -> None:
     assert lines[0].startswith("models/small.cntk:2:55: error: ")
     assert lines[0].endswith("(in all 4 runs)")
     assert all(re.search(hooks[0]["files"], name) for name in ("models/small.cntk", "cntkpy.toml", "a/cntkpy.toml"))
+
+
+def test_a_changed_include_or_network_checks_the_runs_that_use_it(cntkpy) -> None:
+    files = {
+        "cntkpy.toml": 'ignore = ["CK060"]\n[[run]]\nname = "a"\nfiles = ["a.cntk"]\n[[run]]\nname = "b"\nfiles = ["b.cntk"]\n',
+        "parts/common.cntk": "include=deep.cntk\nDataDir = d\n",
+        "parts/deep.cntk": "Rate = x\n",
+        "parts/net.ndl": "features = Input(2, tag=feature)\nz = Sigmod(features)\n",
+        "a.cntk": "command = t\ninclude=parts/common.cntk\nmodelPath = m\nt = [ action = train ; SGD = [ learningRatesPerMB = $Rate$ ; maxEpochs = 1 ]\n"
+        'NDLNetworkBuilder = [ networkDescription = "parts/net.ndl" ] ; reader = [ file = "$DataDir$/x" ] ]\n',
+        "b.cntk": "command = ()\n# parts/common.cntk and net.nd are not used here\n",
+        "alone.cntk": "command = ()\n",
+    }  # fmt: skip
+    assert cntkpy("check", "parts/common.cntk", files=files).out == cntkpy("check", "a").out
+    assert cntkpy("check", "parts/deep.cntk").out == cntkpy("check", "a").out
+    result = cntkpy("check", "parts/net.ndl")
+    assert result.out == cntkpy("check", "a").out
+    assert "parts/net.ndl:2:5: error: undefined function or macro 'Sigmod'" in result.out
+    assert cntkpy("check", "alone.cntk").out == "no problems in 1 configuration\n"
