@@ -120,7 +120,7 @@ def _table(path: str, form: str, samples: int) -> dict[str, Any]:
     from cntkpy.readers.common.beginnings import first_records
 
     with first_records(max(1, samples)) as limits:
-        table = _opened(path, form)
+        table = open_table(path, form)
         names: list[str] = list(table.schema.names)
         columns: dict[str, list[Any]] = table.read(0, names) if table.groups else {}
         cells: dict[str, list[Any]] = {
@@ -143,8 +143,8 @@ def _table(path: str, form: str, samples: int) -> dict[str, Any]:
     }
 
 
-def _opened(path: str, form: str) -> Any:
-    """Return a table, opened."""
+def open_table(path: str, form: str) -> Any:
+    """Return a table of the format CSV, Parquet or Arrow, opened."""
     if form == "CSV":
         from cntkpy.readers.formats.tables.csv.table import CsvTable
 
