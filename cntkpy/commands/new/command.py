@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError
-
 HELP = """\
 Make a package that adds a reader or a tracker to cntkpy, or a project.
 
@@ -64,6 +62,8 @@ def new_command(
     output: str | None,
 ) -> int:
     """Make a package, a project or a configuration."""
+    from cntkpy.cntk_config.base.diagnostics import ConfigError
+
     if kind == "config":
         if target is None:
             raise ConfigError(

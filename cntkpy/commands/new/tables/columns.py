@@ -29,7 +29,7 @@ _WRITTEN_OTHERWISE = re.compile(r"[$€£]?\s?[+-]?\d+(?:[.,' ]\d{3})*(?:[.,]\d+
 
 @dataclass
 class Column:
-    """What a column holds in the rows that have a target.
+    """Statistics of a column in the rows that have a target.
 
     Attributes:
         name: its name.
@@ -63,7 +63,7 @@ class Column:
 
     @property
     def many(self) -> bool:
-        """Whether the different values are too many to be counted."""
+        """True if the different values are too many to be counted."""
         return len(self.distinct) >= MOST_DISTINCT
 
     def add(self, array: Any, training: np.ndarray) -> None:

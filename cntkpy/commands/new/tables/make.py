@@ -105,6 +105,8 @@ def _check_names(text: str, plan: Plan) -> None:
     Raises:
         UserError: a name, or the path, cannot be written in a configuration.
     """
+    from cntkpy.commands.actions.evaluate import TestParameters
+    from cntkpy.commands.context.root import RootParameters
     from cntkpy.readers.formats.composite.parameters import CompositeParameters
     from cntkpy.readers.formats.tables.conditions import BadConditionError, condition_of
     from cntkpy.readers.formats.tables.parameters import CsvParameters
@@ -116,8 +118,9 @@ def _check_names(text: str, plan: Plan) -> None:
     expected += [(stream, [category.column.name]) for stream, category in stream_names(plan).items()]
     odd = [name for _, names in expected for name in names if re.search(r'["`$\n\r]|(?:^|\s)#', name)]
     try:
-        section = parse(text).section("train").section("reader")
-        part = CsvParameters(CompositeParameters(section).deserializers[0])
+        root = parse(text)
+        train = TestParameters(root.section(RootParameters(root).command[0]))
+        part = CsvParameters(CompositeParameters(train.reader).deserializers[0])
         condition_of(str(part.filter))
         wrong = [names for stream, names in expected if _names_in(part.input.section(stream)) != names]
         wrong_path = [str(path) for path in part.file] != [plan.table.path]

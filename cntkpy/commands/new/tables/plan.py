@@ -33,7 +33,7 @@ class Category:
 
 @dataclass
 class Plan:
-    """What the configuration is to say.
+    """Decisions that a configuration states.
 
     Attributes:
         table: the file.

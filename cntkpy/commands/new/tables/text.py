@@ -134,13 +134,13 @@ def _head(plan: Plan, name: str) -> list[str]:
 def _numbers(plan: Plan) -> list[tuple[str, str]]:
     """Return the streams of numbers and of indicators, and their sections."""
     result: list[tuple[str, str]] = []
-    for stream, columns, rest in (
+    for stream, columns, ending in (
         ("numbers", plan.numbers, f"missing = ({':'.join(number(column.mean) for column in plan.numbers)})"),
         ("indicators", [column for column in plan.numbers if column.missing], "indicators = true"),
     ):
         if columns:
             names = ":".join(f'"{column.name}"' for column in columns)
-            result.append((stream, f"[ dim = {len(columns)} ; columns = ({names}) ; {rest} ]"))
+            result.append((stream, f"[ dim = {len(columns)} ; columns = ({names}) ; {ending} ]"))
     return result
 
 

@@ -401,8 +401,8 @@ def _numbers_of_names(values: Any, stream: TableStream, rows: _Rows) -> np.ndarr
     names = names_in(coded.dictionary)
     numbers = np.array([stream.classes.get(name, -1) if name is not None else -1 for name in names], np.int64)
     absent = stream.classes[stream.missing[0]] if stream.missing else -1
-    if stream.other is not None:
-        numbers[numbers < 0] = stream.classes[stream.other]
+    if stream.unlisted is not None:
+        numbers[numbers < 0] = stream.classes[stream.unlisted]
     numbers[[i for i, name in enumerate(names) if name is None]] = absent
     if coded.indices.null_count:
         coded_indices = coded.indices.cast(arrow().int64()).fill_null(len(numbers))

@@ -334,7 +334,7 @@ def _number_listed(stream: TableStream) -> None:
             hint=f"write dim = {len(names)}",
         )
     stream.classes.update({name: number for number, name in names.items()})
-    for name in (*stream.missing, *((stream.other,) if stream.other is not None else ())):
+    for name in (*stream.missing, *((stream.unlisted,) if stream.unlisted is not None else ())):
         if name not in stream.classes:
             raise DataError(
                 f"{stream.listed} does not list the class '{shorten(name)}' of the stream {stream.name}.",

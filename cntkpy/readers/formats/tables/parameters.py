@@ -74,7 +74,7 @@ class TableStreamParameters(Declared):
         own=True,
         help="In place of missing values: a number for each column; of classes the name of one, or its number.",
     )
-    other = Parameter(
+    unlisted = Parameter(
         "other", TEXT, default=None, own=True, help="Class of the texts that labelMappingFile does not list."
     )
     indicators = Parameter(
@@ -142,7 +142,7 @@ class TableStreamParameters(Declared):
 
     def _check_missing(self) -> None:
         """Errors in what stands for missing values."""
-        if self.other is not None and self.labels is None:
+        if self.unlisted is not None and self.labels is None:
             raise self.error("other", "there is no labelMappingFile that lists classes", "leave it out", "Conflict")
         if self.indicators and self.given("missing") is not None:
             raise self.error("missing", "indicators have no missing values", "leave it out", "Conflict")
@@ -173,7 +173,7 @@ class TableStreamParameters(Declared):
             self.defines_mb_size,
             listed,
             missing=tuple(map(str, self.missing or ())),
-            other=str(self.other) if self.other is not None else None,
+            unlisted=str(self.unlisted) if self.unlisted is not None else None,
             indicators=bool(self.indicators),
         )
 

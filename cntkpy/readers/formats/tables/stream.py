@@ -13,7 +13,7 @@ class TableStream:
         columns: the column; several of numbers stand side by side.
         missing: what stands for missing values: a number for each column; of a sparse stream the name of a class,
             or its number where the column has numbers. Empty: a missing value is an error.
-        other: the class of texts that no class is called; None: such a text is an error.
+        unlisted: the class of texts that no class is called; None: such a text is an error.
         indicators: the values are 1 where the column has no value, else 0.
         classes: numbers of the names of classes, where the column has texts; filled when they are known.
     """
@@ -26,6 +26,6 @@ class TableStream:
     listed: str | None = None
     """The file that lists the names of classes, if there is one."""
     missing: tuple[str, ...] = ()
-    other: str | None = None
+    unlisted: str | None = None
     indicators: bool = False
     classes: dict[str, int] = field(default_factory=dict[str, int])
