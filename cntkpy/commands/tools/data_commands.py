@@ -27,8 +27,9 @@ of classes, the first samples, and how fast reading is.
 WORDS are the configuration (a file, files joined by +, or configFile=...),
 overrides NAME=VALUE, and at most one PATH such as train/reader or train;
 without one, the reader of the first command is shown. A FILE of data in place
-of them is shown with a reader section for it: Parquet, Arrow, CSV, tar, CNTK
-text format, both binary formats, pictures.
+of them, also compressed or a URL, is shown with a reader section for it:
+tables, arrays, CNTK's text and binary formats, columns of numbers, HTK, MLF,
+Kaldi, pictures and lists of them, tar, models. Other formats are named.
 
 \b
 Examples:

@@ -73,7 +73,8 @@ def make_config(
 
 
 def _opened(path: str) -> TableFile:
-    from cntkpy.commands.tools.preview_file import form_of, open_table
+    from cntkpy.commands.tools.previews.forms import form_of
+    from cntkpy.commands.tools.previews.tables import open_table
 
     if path.lower().endswith(EXCEL):
         hint = "save it as CSV (UTF-8), or in Python: pandas.read_excel(FILE).to_csv('FILE.csv', index=False)"
