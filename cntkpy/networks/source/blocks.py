@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.source_support.values import dims_of
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Unit
-from cntkpy.networks.source.values import dims_of
 
 Span = tuple[int, int]
 

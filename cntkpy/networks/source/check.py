@@ -17,9 +17,9 @@ from cntkpy.networks.compile.differentiable import check_gradient
 from cntkpy.networks.compile.evaluate import compile_network, own_mask
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Node
+from cntkpy.networks.nodes.source_support.values import dims_of
 from cntkpy.networks.onnx import ours
 from cntkpy.networks.source.export import Source
-from cntkpy.networks.source.values import dims_of
 
 VALUES, GRADIENTS = 1e-5, 1e-4
 """Bounds of the differences of values and gradients, relative to the largest of them if that is larger than 1."""

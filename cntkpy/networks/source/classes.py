@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from cntkpy.networks.source.names import Names
+from cntkpy.networks.nodes.source_support.names import Names
 
 MARK = re.compile(r"«(\w*)=([^»]*)»")
 INSTANCE = re.compile(r"⟦(\d+)⟧")

@@ -9,15 +9,15 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+from cntkpy.networks.nodes.source_support.helpers import HELPERS, with_needs
+from cntkpy.networks.nodes.source_support.names import Names, class_name
+from cntkpy.networks.nodes.source_support.values import dims_of, lead_of
 from cntkpy.networks.onnx.table import REFUSED as OF_TRAINING
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.blocks import find_blocks
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.graph import Evaluate, Graph, prediction_nodes
-from cntkpy.networks.source.helpers import HELPERS, with_needs
 from cntkpy.networks.source.layers import Tensor
-from cntkpy.networks.source.names import Names, class_name
-from cntkpy.networks.source.values import dims_of, lead_of
 from cntkpy.networks.source.writer import Planner, Writer, kind_of
 
 DEFAULT_DROPOUT = 0.5

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks import nodes
 from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.networks.nodes.source_support.helpers import HELPERS, with_needs
+from cntkpy.networks.nodes.source_support.values import lead_of
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.export import refusal
 from cntkpy.networks.source.graph import Evaluate, Graph
-from cntkpy.networks.source.helpers import HELPERS, with_needs
-from cntkpy.networks.source.values import lead_of
 from cntkpy.networks.source.writer import Planner, Writer, kind_of
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.source.use import Use
-from cntkpy.networks.source.values import Value
+from cntkpy.networks.nodes.source_support.use import Use
+from cntkpy.networks.nodes.source_support.values import Value
 
 Arrange = Callable[[np.ndarray], np.ndarray]
 

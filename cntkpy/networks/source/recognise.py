@@ -8,13 +8,13 @@ import numpy as np
 
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.images import source_writing as images
+from cntkpy.networks.nodes.images.source_writing import per_sample
+from cntkpy.networks.nodes.source_support.use import Use
+from cntkpy.networks.nodes.source_support.values import Dims, NotExpressible, Value, dims_of
 from cntkpy.networks.source import recurrent
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Layer, Tensor, Unit
-from cntkpy.networks.source.rules import images
-from cntkpy.networks.source.rules.images import per_sample
-from cntkpy.networks.source.use import Use
-from cntkpy.networks.source.values import Dims, NotExpressible, Value, dims_of
 
 
 def parameter(graph: Graph, node: Node, *dims: int, order: tuple[int, ...] | None = None) -> Tensor:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.images.source_writing import per_sample
 from cntkpy.networks.nodes.onnx_support.graph import NotExpressible
 from cntkpy.networks.nodes.recurrence.stack import cell_of, layers_of
+from cntkpy.networks.nodes.source_support.use import Use
+from cntkpy.networks.nodes.source_support.values import Value, number
 from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Layer, State, Tensor, Unit
-from cntkpy.networks.source.rules.images import per_sample
-from cntkpy.networks.source.use import Use
-from cntkpy.networks.source.values import Value, number
 
 _MODULES = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnntanh": "nn.RNN", "rnnrelu": "nn.RNN"}
 

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.source_support.body import Body
+from cntkpy.networks.nodes.source_support.names import Names, class_name, given_name, snake
+from cntkpy.networks.nodes.source_support.use import Use
+from cntkpy.networks.nodes.source_support.values import LONGEST_INLINE, NotExpressible, Value, dims_of, lead_of, number
 from cntkpy.networks.source import layout, recurrent
 from cntkpy.networks.source.blocks import Block
-from cntkpy.networks.source.body import Body
 from cntkpy.networks.source.classes import Classes
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.layers import Layer, Tensor, Unit
-from cntkpy.networks.source.names import Names, class_name, given_name, snake
 from cntkpy.networks.source.recognise import Recogniser
-from cntkpy.networks.source.rules.table import REFUSED, RULES
-from cntkpy.networks.source.use import Use
-from cntkpy.networks.source.values import LONGEST_INLINE, NotExpressible, Value, dims_of, lead_of, number
+from cntkpy.networks.source.table import REFUSED, RULES
 
 NUMBERS = {
     *("Plus", "Minus", "ElementTimes", "ElementPower", "Clip", "If", "LogPlus", "RowStack", "ReconcileDynamicAxis"),

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.source.body import Body
-from cntkpy.networks.source.values import ATOM, Dims, Value, aligned, dims_of, reshape_text
+from cntkpy.networks.nodes.source_support.body import Body
+from cntkpy.networks.nodes.source_support.values import ATOM, Dims, Value, aligned, dims_of, reshape_text
 
 
 class Use:

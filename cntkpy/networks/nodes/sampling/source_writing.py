@@ -1,9 +1,9 @@
-"""Nodes that look at the run, random numbers, and functions of programs, as tensor code."""
+"""Random numbers as tensor code."""
 
 from __future__ import annotations
 
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import PRODUCT, NotExpressible, Value
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import PRODUCT, NotExpressible, Value
 
 _RANDOM = {
     "uniform": "torch.empty_like({x}).uniform_({first}, {second})",
@@ -39,19 +39,8 @@ def _frequency(use: Use) -> Value:
     return use.value(text, weights.dims, PRODUCT)
 
 
-def _environment(use: Use) -> Value:
-    return use.value("torch.full((1,), float(self.training))", (1,))
-
-
 RULES: dict[str, Rule] = {
     "RandomLike": _random_like,
     "RandomSample": _sample,
-    "EnvironmentInput": _environment,
-    "Assign": lambda use: use.value(f"{use[1]}.detach()", use.values[1].dims),
     "RandomSampleInclusionFrequency": _frequency,
-}
-
-REFUSED = {
-    "EpochAccumulator": "it counts the samples of an epoch of training",
-    "UserFunction": "it calls a function of a Python program",
 }

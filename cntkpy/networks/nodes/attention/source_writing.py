@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import Value
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import Value
 
 
 def _additive(use: Use) -> Value:

@@ -1,4 +1,4 @@
-"""Delays outside of loops, steps selected and put back, joined time axes, as tensor code.
+"""Steps selected and put back, joined time axes, as tensor code.
 
 The value of a `PackedIndex` is the number of a step, not that of a cell of a minibatch.
 """
@@ -6,30 +6,9 @@ The value of a `PackedIndex` is the number of a step, not that of a cell of a mi
 from __future__ import annotations
 
 from cntkpy.networks.graph.axes import ONE
-from cntkpy.networks.source import steps
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import Value, aligned, number
-
-
-def initial_state(use: Use, index: int = 1) -> Value:
-    """Return what a delay gives outside of the sequence."""
-    if len(use.node.inputs) > index:
-        return use.values[index]
-    start = float(use.options["defaultHiddenActivity"])
-    return Value(number(start), 0, (1,), number=start)
-
-
-def _delay(use: Use) -> Value:
-    count, start, x = int(use.options["timeStep"]), initial_state(use), use.values[0]
-    arguments = [x.text]
-    name = use.helper("past_value" if use.node.kind.time.delay < 0 else "future_value")
-    if use.node.kind.time.delay > 0:
-        arguments.append(use.mask())
-    if count != 1:
-        arguments.append(f"steps={count}")
-    if start.number != 0:
-        arguments.append(f"initial={start.text}")
-    return use.value(f"{name}({', '.join(arguments)})", use.dims)
+from cntkpy.networks.nodes.source_support import steps
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import Value, aligned
 
 
 def _where(use: Use) -> Value:
@@ -157,8 +136,6 @@ RULES: dict[str, Rule] = {
     "ToSequence": _to_sequence,
     "ToSequenceLike": _to_sequence_like,
     "UnpackSequence": _unpacked,
-    "PastValue": _delay,
-    "FutureValue": _delay,
     "Where": _where,
     "RepeatSteps": _repeated,
     "PackedIndex": _packed_index,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import PRODUCT, NotExpressible, Value, number
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import PRODUCT, NotExpressible, Value, number
 
 
 def _times(use: Use) -> Value:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import PRODUCT, SUM, NotExpressible, Value
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import PRODUCT, SUM, NotExpressible, Value
 
 
 def _pair(use: Use) -> tuple[str, str]:

@@ -18,8 +18,8 @@ from cntkpy.networks.nodes.images.cropping import crop_offsets
 from cntkpy.networks.nodes.images.geometry import Geometry
 from cntkpy.networks.nodes.images.pooling import geometry_of as pooling_geometry
 from cntkpy.networks.nodes.inputs.kinds import is_chw
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import ATOM, Dims, NotExpressible, Value
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import ATOM, Dims, NotExpressible, Value
 
 MOST_AXES = 3
 """Axes that windows can slide over in the functions of PyTorch."""

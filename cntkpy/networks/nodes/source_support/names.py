@@ -7,7 +7,7 @@ import keyword
 import re
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.source.helpers import HELPERS
+from cntkpy.networks.nodes.source_support.helpers import HELPERS
 
 _GENERATED = re.compile(r"(?i)^(autoname|unnamed|node|_)?\d*$|args\[\d+\]$|[*+]")
 """Names that nobody has given: of SimpleNetworkBuilder, of NDL, of operands in BrainScript."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.source.rules.images import per_sample
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import PRODUCT, SUM, Value
+from cntkpy.networks.nodes.images.source_writing import per_sample
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import PRODUCT, SUM, Value
 
 
 def _statistic(use: Use, index: int) -> Value:

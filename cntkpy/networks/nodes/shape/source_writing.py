@@ -5,8 +5,8 @@ from __future__ import annotations
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.nodes.shape.axes import slice_range
 from cntkpy.networks.nodes.shape.kinds import row_range
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import NotExpressible, Value
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 
 Range = tuple[int, int]
 
@@ -152,7 +152,6 @@ RULES: dict[str, Rule] = {
     "ReduceMinibatch": _reduce_minibatch,
     "TopK": _top,
     "Pass": _same,
-    "Trace": _same,
 }
 
 __all__ = ["RULES", "reduction"]

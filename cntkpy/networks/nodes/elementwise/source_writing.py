@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cntkpy.networks.nodes.elementwise.kinds import FUNCTIONS
-from cntkpy.networks.source.use import Rule, Use
-from cntkpy.networks.source.values import PRODUCT, SUM, NotExpressible, Value, dims_of, number
+from cntkpy.networks.nodes.source_support.use import Rule, Use
+from cntkpy.networks.nodes.source_support.values import PRODUCT, SUM, NotExpressible, Value, dims_of, number
 
 
 def text_of(value: Value) -> str:

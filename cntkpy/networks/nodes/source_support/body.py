@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cntkpy.networks.graph.axes import DEFAULT, ONE
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.source.names import Names, given_name, snake
-from cntkpy.networks.source.values import NotExpressible, Value
+from cntkpy.networks.nodes.source_support.names import Names, given_name, snake
+from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
