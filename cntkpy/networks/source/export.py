@@ -9,7 +9,8 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
-from cntkpy.networks.nodes.source_support.helpers import HELPERS, with_needs
+from cntkpy.networks.nodes.source_support.helpers import with_needs
+from cntkpy.networks.nodes.source_support.layers import Tensor
 from cntkpy.networks.nodes.source_support.names import Names, class_name
 from cntkpy.networks.nodes.source_support.values import dims_of, lead_of
 from cntkpy.networks.onnx.table import REFUSED as OF_TRAINING
@@ -17,8 +18,9 @@ from cntkpy.networks.source import layout
 from cntkpy.networks.source.blocks import find_blocks
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.graph import Evaluate, Graph, prediction_nodes
-from cntkpy.networks.source.layers import Tensor
-from cntkpy.networks.source.writer import Planner, Writer, kind_of
+from cntkpy.networks.source.planner import Planner
+from cntkpy.networks.source.torch_form import TORCH, TorchForm, kind_of
+from cntkpy.networks.source.writer import Writer
 
 DEFAULT_DROPOUT = 0.5
 """The rate of Dropout nodes where no configuration says one."""
@@ -117,10 +119,10 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
             message = f"'{node.name}' cannot be an output: it numbers the cells of a minibatch of CNTK"
             raise UserError("NotSupported", message, span=node.span)
     dropout = DEFAULT_DROPOUT if settings.dropout is None else settings.dropout
-    planner = Planner(graph, dropout)
+    planner = Planner(graph, TORCH, dropout)
     units = planner.units(graph.components)
     classes, helpers = Classes(), set[str]()
-    writer = Writer(graph, planner, classes, helpers, top=True)
+    writer = Writer(planner, TorchForm(), classes, helpers, top=True)
     arguments: dict[str, Node] = {}
     indices = [node for node in graph.inputs if _is_index(planner, node)]
     for node in graph.inputs:
@@ -132,7 +134,7 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     writer.write_blocks(find_blocks(graph, units), [graph.canonical(node) for node in graph.outputs])
     if any(planner.refused.values()):
         raise refusal(planner)
-    names = Names({"nn", "torch", "F", "Tensor", "math", *HELPERS})
+    names = Names(reserved=TORCH.reserved)
     name = names.take(class_name(settings.title))
     returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
     results = kind_of(len(returned))
@@ -180,9 +182,9 @@ def _forward_doc(graph: Graph, arguments: dict[str, Node], indices: list[Node], 
 
 def _module(classes: Classes, helpers: set[str], names: Names, title: str) -> str:
     """The text of the file."""
-    wanted = with_needs(helpers)
+    wanted = with_needs(TORCH.helpers, helpers)
     texts, _ = classes.resolve(names)
-    body = "\n\n\n".join([*(HELPERS[name] for name in wanted), *texts])
+    body = "\n\n\n".join([*(TORCH.helpers[name] for name in wanted), *texts])
     body = layout.laid_out(plain(body))
     imports = ["import math\n"] if "math." in body else []
     imports.append("import torch")

@@ -17,6 +17,8 @@ TABLES = (
     ("onnx_writing", "RULES"),
     ("source_writing", "RULES"),
     ("source_writing", "REFUSED"),
+    ("source_writing", "NUMBERS"),
+    ("source_layers", "LAYERS"),
     ("cntk_file", "RULES"),
     ("cntk_file", "BODIES"),
 )
@@ -56,7 +58,7 @@ def test_tables_of_kinds_are_found():
 
 
 @pytest.mark.parametrize(
-    "folder", ["builders/brainscript", "builders/ndl", "compile", "files", "graph", "mel", "onnx"]
+    "folder", ["builders/brainscript", "builders/ndl", "compile", "files", "graph", "mel", "onnx", "source"]
 )
 def test_no_table_of_kinds_stands_outside_of_the_families(folder):
     """A new node needs no entry there. `constants.py` computes operators of ONNX; some share names."""

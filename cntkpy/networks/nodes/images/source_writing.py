@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.images import source_jax, source_torch
 from cntkpy.networks.nodes.images.convolution import (
     Plan,
     geometry_2d,
@@ -17,7 +18,9 @@ from cntkpy.networks.nodes.images.convolution import (
 from cntkpy.networks.nodes.images.cropping import crop_offsets
 from cntkpy.networks.nodes.images.geometry import Geometry
 from cntkpy.networks.nodes.images.pooling import geometry_of as pooling_geometry
+from cntkpy.networks.nodes.images.source_sizes import options
 from cntkpy.networks.nodes.inputs.kinds import is_chw
+from cntkpy.networks.nodes.source_support.dialect import Dialect, Spellings
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import ATOM, Dims, NotExpressible, Value
 
@@ -39,33 +42,7 @@ def per_sample(use: Use, value: Value, dims: Dims, code: Callable[[str], str]) -
     if value.lead == 0:
         return use.value(f"{code(f'{value.atom}[None]')}[0]", dims)
     name = use.body.bound(value).text
-    return use.value(f"{code(f'{name}.flatten(0, 1)')}.unflatten(0, {name}.shape[:2])", dims)
-
-
-def tuple_text(sizes: Dims) -> str:
-    """Return sizes as an argument: one number where they are equal."""
-    return str(sizes[0]) if len(set(sizes)) == 1 else str(tuple(sizes))
-
-
-def symmetric(geometry: Geometry) -> Dims | None:
-    """Return the padding of both sides that gives these windows; None: both sides need another one."""
-    for axis, (leading, _) in enumerate(geometry.padding):
-        reached = geometry.inputs[axis] + 2 * leading - geometry.reach[axis]
-        if leading < 0 or reached // geometry.stride[axis] + 1 != geometry.outputs[axis]:
-            return None
-    return tuple(leading for leading, _ in geometry.padding)
-
-
-def pads(geometry: Geometry) -> str:
-    """Return the padding as torch.nn.functional.pad takes it: the last axis first."""
-    return str(tuple(size for pair in reversed(geometry.padding) for size in pair))
-
-
-def padded_text(text: str, geometry: Geometry, value: str = "") -> str:
-    """Return a text with explicit padding, where there is any."""
-    if not any(leading or after for leading, after in geometry.padding):
-        return text
-    return f"F.pad({text}, {pads(geometry)}{', value=' + value if value else ''})"
+    return use.value(use.say("as_sequences", code(use.say("as_images", name)), name, ", ".join(map(str, dims))), dims)
 
 
 # ---- convolution
@@ -117,32 +94,10 @@ def _convolution(use: Use) -> Value:
 
     def code(images: str) -> str:
         images = images if spans else f"{Value(images, 1, (), ATOM).atom}[:, None]"
-        text = conv_call(f"F.conv{rank}d", images, weights, inner, plan.groups)
-        return text if spans else f"{text}.flatten(1, 2)"
+        text = use.say("convolution", images, weights, inner, plan.groups)
+        return text if spans else use.say("joined", text, dims)
 
     return use.finished(per_sample(use, x, dims, code))
-
-
-def conv_call(name: str, images: str, weights: str, geometry: Geometry, groups: int = 1) -> str:
-    """Return a call of a convolution of PyTorch."""
-    arguments = [padded_text(images, geometry) if symmetric(geometry) is None else images, weights]
-    arguments += [f"{key}={text}" for key, text in conv_options(geometry, groups)]
-    return f"{name}({', '.join(arguments)})"
-
-
-def conv_options(geometry: Geometry, groups: int = 1) -> list[tuple[str, str]]:
-    """Return the options of a convolution that are not the default."""
-    both = symmetric(geometry)
-    result: list[tuple[str, str]] = []
-    if any(step != 1 for step in geometry.stride):
-        result.append(("stride", tuple_text(geometry.stride)))
-    if both is not None and any(both):
-        result.append(("padding", tuple_text(both)))
-    if any(distance != 1 for distance in geometry.dilation):
-        result.append(("dilation", tuple_text(geometry.dilation)))
-    if groups > 1:
-        result.append(("groups", str(groups)))
-    return result
 
 
 def _two_d(use: Use, x: Value, dims: Dims) -> Value:
@@ -155,7 +110,7 @@ def _two_d(use: Use, x: Value, dims: Dims) -> Value:
         weights = f"{kernel.atom}[:, {missed}:]" if missed else kernel.text
         kept = f"[:, :{channels - missed}]" if missed else ""
         return per_sample(
-            use, x, dims, lambda text: conv_call("F.conv2d", f"{text}{kept}", weights, geometry.reversed())
+            use, x, dims, lambda text: use.say("convolution", f"{text}{kept}", weights, geometry.reversed(), 1)
         )
     # the flat order of an image of this layout is channel, height, width
     width, height = geometry.inputs
@@ -163,8 +118,9 @@ def _two_d(use: Use, x: Value, dims: Dims) -> Value:
     image = use.reshaped(x, (width, height, channels))
 
     def code(text: str) -> str:
-        turned = f"{text}.permute(0, 3, 1, 2)"
-        return f"{conv_call('F.conv2d', turned, f'{kernel.atom}.permute(3, 0, 1, 2)', geometry)}.permute(0, 2, 3, 1)"
+        weights = use.say("permuted", kernel, "3, 0, 1, 2")
+        result = use.say("convolution", use.say("permuted", text, "0, 3, 1, 2"), weights, geometry, 1)
+        return use.say("permuted", result, "0, 2, 3, 1")
 
     columns, rows = geometry.outputs
     return use.reshaped(per_sample(use, image, (columns, rows, maps), code), dims)
@@ -178,9 +134,6 @@ def _transposed(use: Use, x: Value, dims: Dims, plan: Plan, weights: str) -> Val
     rank = len(inner.kernel)
     if not spans:
         x = use.reshaped(x, (plan.maps, x.dims[0] // plan.maps, *x.dims[1:]))
-    options = f", stride={tuple_text(inner.stride)}" if any(step != 1 for step in inner.stride) else ""
-    if any(distance != 1 for distance in inner.dilation):
-        options += f", dilation={tuple_text(inner.dilation)}"
     cut: list[tuple[int, int]] = []
     for axis in range(rank):
         full = (inner.outputs[axis] - 1) * inner.stride[axis] + inner.reach[axis]
@@ -189,7 +142,7 @@ def _transposed(use: Use, x: Value, dims: Dims, plan: Plan, weights: str) -> Val
     crop = replace(inner, padding=tuple(cut))
 
     def code(text: str) -> str:
-        result = padded_text(f"F.conv_transpose{rank}d({text}, {weights}{options})", crop)
+        result = use.say("transposed_convolution", text, weights, crop)
         return result if spans else f"{result}.squeeze(1)"
 
     return per_sample(use, x, dims, code)
@@ -209,13 +162,9 @@ def _local(use: Use, x: Value, dims: Dims, plan: Plan) -> Value:
     weights = use.reshaped(kernel, (plan.maps, *kept, *geometry.kernel))
 
     def code(text: str) -> str:
-        result = padded_text(text, geometry)
-        for axis in range(rank):
-            result += f".unfold({axis + 1}, {geometry.reach[axis]}, {geometry.stride[axis]})"
-        if any(distance != 1 for distance in geometry.dilation):
-            result += "[..., " + ", ".join(f"::{distance}" for distance in geometry.dilation) + "]"
-        equation = f"n{letters}{inside},m{positions}{inside}->nm{letters}"
-        return f'torch.einsum("{equation}", {result}, {weights.text}).flatten(1, 2)'
+        equation = f'"n{letters}{inside},m{positions}{inside}->nm{letters}"'
+        product = use.say("einsum", equation, use.say("windows", text, geometry), weights)
+        return use.say("joined", product, dims)
 
     return per_sample(use, x, dims, code)
 
@@ -242,36 +191,11 @@ def _pooling(use: Use) -> Value:
 
     def code(images: str) -> str:
         images = images if channels else f"{images}[:, None]"
-        text = _windows(use, which, images, inner, rank, included)
+        text = use.say("pooling", which, images, inner, included)
         return text if channels else f"{text}.squeeze(1)"
 
     pooled = per_sample(use, x, geometry.outputs, code)
     return use.finished(pooled)
-
-
-def _windows(use: Use, which: str, images: str, geometry: Geometry, rank: int, included: bool) -> str:
-    """A call of a pooling of PyTorch."""
-    kernel, stride, both = geometry.kernel, geometry.stride, symmetric(geometry)
-    arguments = tuple_text(kernel) + (
-        f", {tuple_text(stride)}" if stride != kernel and max(geometry.outputs) > 1 else ""
-    )
-    plain = both is not None and not any(both)
-    fits = both is not None and all(pad <= size // 2 for pad, size in zip(both, kernel, strict=True))
-    name = f"F.{'max' if which == 'max' else 'avg'}_pool{rank}d"
-    if plain:
-        return f"{name}({images}, {arguments})"
-    if which == "max":
-        if fits and both is not None:
-            return f"{name}({images}, {arguments}, padding={tuple_text(both)})"
-        return f"{name}({padded_text(images, geometry, '-torch.inf')}, {arguments})"
-    if included:
-        return f"{name}({padded_text(images, geometry)}, {arguments})"
-    if fits and both is not None:
-        return f"{name}({images}, {arguments}, padding={tuple_text(both)}, count_include_pad=False)"
-    ones = padded_text("torch.ones_like(images)", geometry)
-    text = use.body.assign(images, "images")
-    total = f"{name}({padded_text(text, geometry)}, {arguments})"
-    return f"({total} / {name}({ones.replace('images', text)}, {arguments}))"
 
 
 def _unpooling(use: Use) -> Value:
@@ -283,22 +207,13 @@ def _unpooling(use: Use) -> Value:
     inner = geometry.without_first() if channels else geometry
     if not channels or len(inner.kernel) > MOST_AXES or any(min(pair) < 0 for pair in inner.padding):
         raise NotExpressible("windows over channels have no inverse in PyTorch")
-    rank = len(inner.kernel)
     x = use.reshaped(use.values[0], geometry.outputs)
     pooled = use.values[1]
     cut = "".join(f", :{size}" for size in inner.inputs) if pooled.dims != geometry.inputs else ""
     if use.lead != 1:
         raise NotExpressible("it puts values back in images of sequences")
     image = f"{pooled.atom}[:, :{cut}]" if cut else pooled.text
-    options = tuple_text(inner.kernel) + (f", {tuple_text(inner.stride)}" if inner.stride != inner.kernel else "")
-    image = padded_text(image, inner, "-torch.inf")
-    whole = tuple(size + sum(pair) for size, pair in zip(inner.inputs, inner.padding, strict=True))
-    places = use.body.assign(f"F.max_pool{rank}d({image}, {options}, return_indices=True)[1]", "places")
-    text = f"{use.helper('unpool')}({x.text}, {places}, {whole})"
-    if whole != inner.inputs:
-        kept = zip(inner.inputs, inner.padding, strict=True)
-        spans = ", ".join(f"{leading or ''}:{leading + size}" for size, (leading, _) in kept)
-        text += f"[..., {spans}]"
+    text = use.say("unpooling", x, image, inner)
     return use.finished(use.value(text, (geometry.inputs[0], *inner.inputs)))
 
 
@@ -324,6 +239,29 @@ def _regions(use: Use) -> Value:
     return use.finished(use.value(text, tuple(reversed(use.node.shape or ()))))
 
 
+def options_of(dialect: Dialect, geometry: Geometry, groups: int) -> list[tuple[str, str]]:
+    """Return the options of a convolution that is a layer."""
+    return source_jax.all_options(geometry, groups) if dialect.static else options(geometry, groups)
+
+
+def _unpadded(use: Use, images: str, geometry: Geometry) -> str:
+    return images
+
+
+SPELLINGS: Spellings = {
+    "padded_for_layer": (source_torch.padded_for_layer, _unpadded),
+    "as_images": ("{0}.flatten(0, 1)", "{0}.reshape(-1, *{0}.shape[2:])"),
+    "as_sequences": ("{0}.unflatten(0, {1}.shape[:2])", "{0}.reshape(*{1}.shape[:2], {2})"),
+    "joined": ("{0}.flatten(1, 2)", source_jax.joined),
+    "permuted": ("{0.atom}.permute({1})", "{0.atom}.transpose({1})"),
+    "einsum": ("torch.einsum({0}, {1}, {2})", "jnp.einsum({0}, {1}, {2})"),
+    "convolution": (source_torch.convolution, source_jax.convolution),
+    "transposed_convolution": (source_torch.transposed_convolution, source_jax.transposed_convolution),
+    "windows": (source_torch.windows, source_jax.windows),
+    "pooling": (source_torch.pooling, source_jax.pooling),
+    "unpooling": (source_torch.unpooling, source_jax.unpooling),
+}
+
 RULES: dict[str, Rule] = {
     "Convolution": _convolution,
     "MaxPooling": _pooling,
@@ -334,4 +272,4 @@ RULES: dict[str, Rule] = {
     "ROIPooling": _regions,
 }
 
-__all__ = ["RULES", "conv_options", "kernel_dims", "padded_text", "plain_convolution", "symmetric", "tuple_text"]
+__all__ = ["RULES", "SPELLINGS", "kernel_dims", "per_sample", "plain_convolution"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from cntkpy.networks.graph import shapes
+from cntkpy.networks.nodes.source_support.dialect import Spellings
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import PRODUCT, NotExpressible, Value, number
 
@@ -51,24 +52,24 @@ def _transpose_times(use: Use) -> Value:
     return use.finished(result)
 
 
-def _total(text: str) -> Rule:
+def _total(word: str) -> Rule:
     """A reduction of all elements, over the minibatch as well."""
 
     def rule(use: Use) -> Value:
         value = use.real(use.values[0], use.node.input(0))
-        return use.value(text.format(value.atom), (), lead=0)
+        return use.value(use.say(word, value), (), lead=0)
 
     return rule
 
 
 def _column_sum(use: Use) -> Value:
-    return use.value(f"{use.flat().atom}.sum(-1, keepdim=True)", (1,))
+    return use.value(use.say("Sum", use.flat(), -1), (1,))
 
 
 def _khatri_rao(use: Use) -> Value:
     x, y = use.flat(0), use.flat(1)
     text = f"({y.atom}[..., :, None] * {x.atom}[..., None, :])"
-    return use.value(f"{text}.flatten(-2)", (x.dims[0] * y.dims[0],))
+    return use.reshaped(use.value(text, (y.dims[0], x.dims[0])), (x.dims[0] * y.dims[0],))
 
 
 def _cos_distance(use: Use) -> Value:
@@ -90,13 +91,13 @@ def _negative_samples(use: Use) -> Value:
 def _transpose(use: Use) -> Value:
     shape = shapes.padded(use.node.input(0).shape or (), 2)
     value = use.reshaped(use.values[0], tuple(reversed(shape)))
-    return use.finished(use.value(f"{value.atom}.transpose(-1, -2)", tuple(reversed(use.node.shape or ()))))
+    return use.finished(use.value(use.say("transpose", value, -1, -2), tuple(reversed(use.node.shape or ()))))
 
 
 def _diagonal(use: Use) -> Value:
     rows = (use.node.shape or (1, 1))[1]
     value = use.reshaped(use.values[0], (rows, rows))
-    return use.value(f"{value.atom}.diagonal().detach()[:, None]", (rows, 1))
+    return use.value(use.say("diagonal", value), (rows, 1))
 
 
 def _lookup(use: Use) -> Value:
@@ -112,13 +113,23 @@ def _lookup(use: Use) -> Value:
     return use.reshaped(product, (blocks * rows,))
 
 
+SPELLINGS: Spellings = {
+    "total": ("{0.atom}.sum()", "{0.atom}.sum()"),
+    "total_of_abs": ("{0.atom}.abs().sum()", "jnp.abs({0}).sum()"),
+    "norm": ("{0.atom}.norm()", "jnp.linalg.norm({0.atom}.ravel())"),
+    "diagonal": ("{0.atom}.diagonal().detach()[:, None]", "jax.lax.stop_gradient(jnp.diagonal({0}))[:, None]"),
+}
+
+NUMBERS = dict.fromkeys(("Times", "CosDistanceWithNegativeSamples"))
+"""Operations whose constants of one element are numbers."""
+
 RULES: dict[str, Rule] = {
     "Times": _times,
     "TransposeTimes": _transpose_times,
-    "SumElements": _total("{}.sum()"),
+    "SumElements": _total("total"),
     "SumColumnElements": _column_sum,
-    "MatrixL1Reg": _total("{}.abs().sum()"),
-    "MatrixL2Reg": _total("{}.norm()"),
+    "MatrixL1Reg": _total("total_of_abs"),
+    "MatrixL2Reg": _total("norm"),
     "KhatriRaoProduct": _khatri_rao,
     "CosDistance": _cos_distance,
     "CosDistanceWithNegativeSamples": _negative_samples,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.nodes.images.source_writing import per_sample
+from cntkpy.networks.nodes.source_support.dialect import Spellings
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import PRODUCT, SUM, Value
 
@@ -32,16 +33,22 @@ def _batch_normalise(use: Use) -> Value:
     """With parameters that other nodes have, too; with its own it is a layer."""
     dims, spatial = tuple(reversed(use.node.shape or ())), bool(use.options["spatial"])
     count = dims[0] if spatial else shapes.size(dims)
-    scale, bias, mean, variance = (use.reshaped(value, (count,)).text for value in use.values[1:])
+    statistics = [use.reshaped(value, (count,)).text for value in use.values[1:]]
     x = use.reshaped(use.values[0], dims if spatial else (count,))
     epsilon = float(use.options["epsilon"])
 
     def code(text: str) -> str:
-        training = "training=self.training"
-        return f"F.batch_norm({text}, {mean}, {variance}, {scale}, {bias}, {training}, eps={epsilon})"
+        return use.say("batch_norm", text, *statistics, epsilon)
 
     return use.finished(per_sample(use, x, x.dims, code))
 
+
+SPELLINGS: Spellings = {
+    "batch_norm": (
+        "F.batch_norm({0}, {3}, {4}, {1}, {2}, training=self.training, eps={5})",
+        "normalised({0}, {1}, {2}, {3}, {4}, {5})",
+    ),
+}
 
 RULES: dict[str, Rule] = {
     "PerDimMeanVarNormalization": _normalise,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.nodes.source_support import steps
+from cntkpy.networks.nodes.source_support.dialect import Spellings
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import Value, aligned
 
@@ -15,9 +16,9 @@ def _where(use: Use) -> Value:
     condition = use.node.input(0)
     mask = use.mask(0)
     if steps.is_first(condition):
-        return Value(f"torch.zeros_like({mask}[:, :1])", 1, (1,), axis=ONE)
+        return Value(use.say("zeros_of", f"{mask}[:, :1]"), 1, (1,), axis=ONE)
     if steps.is_last(condition):
-        return Value(f"{mask}.sum(1, keepdim=True) - 1", 1, (1,), level=1, axis=ONE)
+        return Value(f"{use.say('Sum', mask, 1)} - 1", 1, (1,), level=1, axis=ONE)
     flags = use.flat()
     text = f"{use.helper('kept_steps')}({flags.atom}.squeeze(-1) != 0, {mask})"
     if use.node.axis == ONE:
@@ -38,12 +39,12 @@ def _packed_index(use: Use) -> Value:
     return use.values[0]
 
 
-def index_of(value: Value) -> str:
+def index_of(use: Use, value: Value) -> str:
     """Return the numbers of steps as integers (batch, kept steps)."""
     text = value.text.removesuffix("[..., None]") if value.lead == 2 else value.text
     plain = Value(text, value.lead, value.dims, value.level if text == value.text else 3)
     if value.lead == 2 and text == value.text:
-        return f"{plain.atom}.squeeze(-1).long()"
+        return use.say("integers", f"{plain.atom}.squeeze(-1)")
     return plain.text
 
 
@@ -60,11 +61,11 @@ def _gathered(use: Use) -> Value:
     source_node = use.node.input(1)
     if not source_node.has_layout:
         columns = source if len(source_node.shape or ()) > 1 else use.reshaped(source, (*source.dims, 1))
-        text = f"{columns.atom}[{index.atom}[..., 0].long()]"
+        text = f"{columns.atom}[{use.say('integers', f'{index.atom}[..., 0]')}]"
         return use.finished(use.value(text, columns.dims[1:] or (1,)))
     if source.lead == 1:
         return source if use.node.axis == ONE else aligned(source, 2, len(source.dims))
-    text = f"{use.helper('gather_steps')}({source.text}, {index_of(index)})"
+    text = f"{use.helper('gather_steps')}({source.text}, {index_of(use, index)})"
     if use.node.axis == ONE:
         text += "[:, 0]"
     return use.value(text, source.dims)
@@ -76,10 +77,10 @@ def _scattered(use: Use) -> Value:
     if not source.lead:
         remainder = ", ".join(map(str, source.dims))
         body = use.body.bound(index).text if index.is_name else index.atom
-        source = Value(f"{source.atom}.expand(*{body}.shape[:2], {remainder})", 2, source.dims)
+        source = Value(use.say("expand", source, f"*{body}.shape[:2], {remainder}"), 2, source.dims)
     kept = "" if index.lead == 1 else f", {use.mask(1)}"
     source = aligned(source, 2, len(source.dims))
-    text = f"{use.helper('scatter_steps')}({source.text}, {index_of(index)}, {count}{kept})"
+    text = f"{use.helper('scatter_steps')}({source.text}, {index_of(use, index)}, {count}{kept})"
     return use.value(text, source.dims)
 
 
@@ -92,9 +93,9 @@ def _reconciled(use: Use) -> Value:
         name = use.body.bound(like).text
         remainder = ", ".join(map(str, data.dims))
         if data.lead == 1:
-            return use.value(f"{data.atom}[:, None].expand(-1, {name}.shape[1], {remainder})", data.dims)
-        text = data.atom if data.number is None else f"torch.tensor({data.text})"
-        return use.value(f"{text}.expand(*{name}.shape[:{like.lead}], {remainder})", data.dims)
+            return use.value(use.say("at_all_steps", f"{data.atom}[:, None]", f"{name}.shape[1]", remainder), data.dims)
+        entry = data if data.number is None else use.say("tensor", data.text)
+        return use.value(use.say("expand", entry, f"*{name}.shape[:{like.lead}], {remainder}"), data.dims)
     return data
 
 
@@ -103,13 +104,15 @@ def _to_sequence(use: Use) -> Value:
     x = use.full(0)
     steps = x.dims[0]
     x = use.body.bound(x)
-    text = f"torch.arange({steps}, device={x.text}.device)"
-    if len(use.values) > 1:
-        mask = f"{text} < {use.values[1].atom}"
-    else:
-        mask = f"torch.ones({x.text}.shape[:2], dtype=torch.bool, device={x.text}.device)"
+    text = use.say("counted", steps, x)
+    mask = f"{text} < {use.values[1].atom}" if len(use.values) > 1 else use.say("all_true", x)
     use.body.masks[str(use.node.axis)] = use.body.assign(mask, "kept")
     return use.finished(use.value(x.text, x.dims[1:]))
+
+
+def _zeroed(use: Use, x: Value, mask: str) -> str:
+    """Padding is 0, so that shapes do not depend on the data."""
+    return f"jnp.where({mask}[..., {', '.join('None' for _ in x.dims)}], {x.text}, 0)"
 
 
 def _to_sequence_like(use: Use) -> Value:
@@ -124,13 +127,26 @@ def _unpacked(use: Use) -> Value:
     name = use.helper("with_steps")
     if use.options["mask"]:
         x = use.body.bound(x)
-        return use.finished(use.value(f"{name}({mask}, {count}).to({x.text}.dtype)", (count,)))
+        return use.finished(use.value(use.say("cast", f"{name}({mask}, {count})", f"{x.text}.dtype"), (count,)))
     padding = float(use.options["padding"])
     behind = "".join(", None" for _ in x.dims)
-    inside = f"{x.atom}.masked_fill(~{mask}[:, :{behind}], {padding})"
+    inside = use.say("filled", x, f"{mask}[:, :{behind}]", padding)
     extra = f", padding={padding}" if padding else ""
     return use.finished(use.value(f"{name}({inside}, {count}{extra})", (count, *x.dims)))
 
+
+SPELLINGS: Spellings = {
+    "real": ("{0.atom}[{1}]", _zeroed),
+    "zeros_of": ("torch.zeros_like({0})", "jnp.zeros_like({0}, int)"),
+    "integers": ("{0.atom}.long()", "{0.atom}.astype(int)"),
+    "at_all_steps": ("{0.atom}.expand(-1, {1}, {2})", "jnp.repeat({0}, {1}, axis=1)"),
+    "counted": ("torch.arange({0}, device={1}.device)", "jnp.arange({0})"),
+    "all_true": ("torch.ones({0}.shape[:2], dtype=torch.bool, device={0}.device)", "jnp.ones({0}.shape[:2], bool)"),
+    "filled": ("{0.atom}.masked_fill(~{1}, {2})", "jnp.where({1}, {0}, {2})"),
+}
+
+NUMBERS = dict.fromkeys(("ReconcileDynamicAxis",))
+"""Operations whose constants of one element are numbers."""
 
 RULES: dict[str, Rule] = {
     "ToSequence": _to_sequence,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.nodes.shape.axes import slice_range
 from cntkpy.networks.nodes.shape.kinds import row_range
+from cntkpy.networks.nodes.source_support.dialect import Spellings
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 
@@ -58,18 +59,18 @@ def _row_stack(use: Use) -> Value:
             name = use.body.bound(like).text
             lead = f"*{name}.shape[:{use.lead}], " if use.lead else ""
             sizes = ", ".join(map(str, (*leading, dims[-1])))
-            source = value.text if value.number is None else f"torch.tensor({value.number})"
-            texts.append(f"{Value(source, 0, (), value.level).atom}.expand({lead}{sizes})")
+            source = value if value.number is None else use.say("tensor", str(value.number))
+            texts.append(use.say("expand", source, lead + sizes))
         else:
             texts.append(value.text)
     dims = (*leading, sum(each[-1] for each in padded))
-    return use.finished(use.value(f"torch.cat([{', '.join(texts)}], dim=-1)", dims))
+    return use.finished(use.value(use.say("join", ", ".join(texts)), dims))
 
 
 def _row_repeat(use: Use) -> Value:
     count = int(use.options["count"])
     flat = use.flat()
-    repeated = use.value(f"{flat.atom}.tile({count})", (flat.dims[0] * count,))
+    repeated = use.value(use.say("tile", flat, count), (flat.dims[0] * count,))
     return use.reshaped(repeated, use.dims)
 
 
@@ -81,26 +82,16 @@ def _transpose(use: Use) -> Value:
     first, second = int(use.options["axis1"]), int(use.options["axis2"])
     shape = shapes.padded(use.node.input(0).shape or (), max(first, second))
     value = use.reshaped(use.values[0], tuple(reversed(shape)))
-    return use.finished(
-        use.value(f"{value.atom}.transpose({-first}, {-second})", tuple(reversed(use.node.shape or ())))
-    )
+    return use.finished(use.value(use.say("transpose", value, -first, -second), tuple(reversed(use.node.shape or ()))))
 
 
-_METHODS = {
-    "Sum": "{}.sum({}, keepdim=True)",
-    "Mean": "{}.mean({}, keepdim=True)",
-    "Prod": "{}.prod({}, keepdim=True)",
-    "LogSum": "{}.logsumexp({}, keepdim=True)",
-    "Max": "{}.amax({}, keepdim=True)",
-    "Min": "{}.amin({}, keepdim=True)",
-}
+KEPT = ", keepdim=True"
+"""The end of a reduction in PyTorch that keeps the axis."""
 
 
 def reduction(use: Use, value: Value, how: str, axis: int) -> str:
     """Return a reduction along a dimension, counted from the end."""
-    if how in ("Max", "Min"):  # every one of equal elements has the whole gradient
-        return f"{use.helper('largest' if how == 'Max' else 'smallest')}({value.text}, {axis})"
-    return _METHODS[how].format(value.atom, axis)
+    return use.say(how, value, axis)
 
 
 def _reduce(use: Use) -> Value:
@@ -118,27 +109,63 @@ def _reduce_minibatch(use: Use) -> Value:
     if not source.has_layout:
         return use.values[0]
     how = str(use.options["reductionOp"])
-    value = use.real(use.values[0], source)
+    return use.value(use.say("over_samples", how, use.values[0]), use.values[0].dims, lead=0)
+
+
+def _torch_over_samples(use: Use, how: str, value: Value) -> str:
+    value = use.real(value, use.node.input(0))
+    return f"{use.say(how, value, 0)}[0]" if how in ("Max", "Min") else use.say(how, value, "0").replace(KEPT, "")
+
+
+def _jax_over_samples(use: Use, how: str, value: Value) -> str:
+    """Padding is left out by a mask, so that shapes do not depend on the data."""
+    axes = "0" if value.lead < 2 else "(0, 1)"
+    where = "" if value.lead < 2 else f"{use.mask(0)}[{', '.join(['...', *['None'] * len(value.dims)])}]"
     if how in ("Max", "Min"):
-        return use.value(
-            f"{use.helper('largest' if how == 'Max' else 'smallest')}({value.text}, 0)[0]", value.dims, lead=0
-        )
-    text = _METHODS[how].replace(", keepdim=True", "").format(value.atom, 0)
-    return use.value(text, value.dims, lead=0)
+        if where:
+            beyond = "-jnp.inf" if how == "Max" else "jnp.inf"
+            value = use.value(f"jnp.where({where}, {value.text}, {beyond})", value.dims)
+        return f"{use.say(how, value, axes)}[{', '.join(['0'] * len(axes.split(',')))}]"
+    text = use.say(how, value, axes)
+    return text.replace(KEPT + "s", f", where={where}" if where else "")
 
 
 def _top(use: Use) -> Value:
     axis, value = int(use.options["axis"]), use.full()
-    name = "indices" if use.options["numbers"] else "values"
-    text = f"{value.atom}.topk({int(use.options['k'])}, dim={-axis}).{name}"
+    word = "places_of_top" if use.options["numbers"] else "top"
+    text = use.say(word, value, int(use.options["k"]), -axis)
     if use.options["numbers"]:
-        text += f".to({use.body.bound(use.values[0]).text}.dtype)"
+        text = use.say("cast", text, f"{use.body.bound(use.values[0]).text}.dtype")
     return use.finished(use.value(text, tuple(reversed(use.node.shape or ()))))
 
 
 def _same(use: Use) -> Value:
     return use.values[0]
 
+
+def _jax_expand(use: Use, value: Value | str, sizes: str) -> str:
+    text = value if isinstance(value, str) else value.text
+    return f"jnp.broadcast_to({text}, ({sizes}{'' if ', ' in sizes else ','}))"
+
+
+SPELLINGS: Spellings = {
+    "Sum": ("{0.atom}.sum({1}, keepdim=True)", "{0.atom}.sum({1}, keepdims=True)"),
+    "Mean": ("{0.atom}.mean({1}, keepdim=True)", "{0.atom}.mean({1}, keepdims=True)"),
+    "Prod": ("{0.atom}.prod({1}, keepdim=True)", "{0.atom}.prod({1}, keepdims=True)"),
+    "LogSum": ("{0.atom}.logsumexp({1}, keepdim=True)", "jax.nn.logsumexp({0}, {1}, keepdims=True)"),
+    "Max": ("largest({0}, {1})",) * 2,  # every one of equal elements has the whole gradient
+    "Min": ("smallest({0}, {1})",) * 2,
+    "join": ("torch.cat([{0}], dim=-1)", "jnp.concatenate([{0}], axis=-1)"),
+    "expand": ("{0.atom}.expand({1})", _jax_expand),
+    "tile": ("{0.atom}.tile({1})", "jnp.tile({0}, {1})"),
+    "transpose": ("{0.atom}.transpose({1}, {2})", "{0.atom}.swapaxes({1}, {2})"),
+    "top": ("{0.atom}.topk({1}, dim={2}).values", "top({0}, {1}, {2})[0]"),
+    "places_of_top": ("{0.atom}.topk({1}, dim={2}).indices", "top({0}, {1}, {2})[1]"),
+    "over_samples": (_torch_over_samples, _jax_over_samples),
+}
+
+NUMBERS = dict.fromkeys(("RowStack",))
+"""Operations whose constants of one element are numbers."""
 
 RULES: dict[str, Rule] = {
     "Slice": _slice,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cntkpy.networks.graph.axes import DEFAULT, ONE
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.source_support.dialect import Dialect
 from cntkpy.networks.nodes.source_support.names import Names, given_name, snake
 from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 
@@ -21,9 +22,9 @@ class Body:
     """Lines of one function.
 
     Args:
+        dialect: the framework.
         names: of the function.
         helpers: names of helpers that the file needs; more are added.
-        in_step: whether the function is one step of a loop.
 
     Attributes:
         plain: whether names of the network do not count.
@@ -31,14 +32,18 @@ class Body:
         lines: the statements.
         masks: by time axis, the name of its mask; those that are asked for become arguments.
         asked: the time axes whose masks are arguments.
+        extras: other arguments that the function needs: `training`, `key`.
+        draws: how many keys of random numbers were made.
     """
 
-    def __init__(self, names: Names, helpers: set[str], in_step: bool = False) -> None:
-        self.names, self.helpers, self.in_step = names, helpers, in_step
+    def __init__(self, dialect: Dialect, names: Names, helpers: set[str]) -> None:
+        self.dialect, self.names, self.helpers = dialect, names, helpers
         self.plain = False
         self.lines: list[str] = []
         self.masks: dict[str, str] = {}
         self.asked: dict[str, str] = {}
+        self.extras: set[str] = set()
+        self.draws = 0
         self.pending: dict[Node, Value] = {}
         self.reserved: dict[Node, str] = {}
         self._holder: dict[str, Node] = {}
@@ -124,6 +129,16 @@ class Body:
         """Note that the file needs a helper; return its name."""
         self.helpers.add(name)
         return name
+
+    def extra(self, name: str) -> str:
+        """Note that the function needs another argument; return its name."""
+        self.extras.add(name)
+        return name
+
+    def key(self) -> str:
+        """Return the text of a key of random numbers, another one each time."""
+        self.draws += 1
+        return f"{self.helper('fold')}({self.extra('key')}, {self.draws})"
 
     def mask(self, axis: str | None) -> str:
         """Return the name of the mask of a time axis."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Iterable
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.source_support.helpers import HELPERS
 
 _GENERATED = re.compile(r"(?i)^(autoname|unnamed|node|_)?\d*$|args\[\d+\]$|[*+]")
 """Names that nobody has given: of SimpleNetworkBuilder, of NDL, of operands in BrainScript."""
@@ -18,7 +18,8 @@ _EMPTY = re.compile(r"^(_+|x|y|z?_|arrayOfFunctions\[\d+\]|value|result|apply|ou
 _PYTHON = ("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times")
 """Names, in lower case, that functions of Python give their results."""
 
-RESERVED = {*keyword.kwlist, *dir(builtins), *HELPERS, "self", "torch", "nn", "F", "t", "mask", "Tensor", "math"}
+RESERVED = {*keyword.kwlist, *dir(builtins), "self", "math", "mask", "t"}
+"""Names that no value can have."""
 
 
 def snake(text: str) -> str:
@@ -57,14 +58,19 @@ def class_name(text: str) -> str:
 
 
 class Names:
-    """Names of one scope; each is given once."""
+    """Names of one scope; each is given once.
 
-    def __init__(self, taken: set[str] | None = None) -> None:
-        self.taken = set(taken or ())
+    Args:
+        taken: names of the scope.
+        reserved: names of the file.
+    """
+
+    def __init__(self, taken: Iterable[str] = (), reserved: Iterable[str] = ()) -> None:
+        self.taken, self._reserved = set(taken), RESERVED.union(reserved)
 
     def take(self, hint: str) -> str:
         """Return the hint, with a number behind it if it is taken."""
-        hint = hint if hint and hint not in RESERVED else f"{hint or 'x'}_"
+        hint = hint if hint and hint not in self._reserved else f"{hint or 'x'}_"
         name, count = hint, 2
         while name in self.taken:
             name, count = f"{hint}{'_' if hint[-1].isdigit() else ''}{count}", count + 1

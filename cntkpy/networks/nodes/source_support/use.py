@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.source_support.body import Body
-from cntkpy.networks.nodes.source_support.values import ATOM, Dims, Value, aligned, dims_of, reshape_text
+from cntkpy.networks.nodes.source_support.values import ATOM, Dims, Value, aligned, dims_of
 
 
 class Use:
@@ -23,11 +24,13 @@ class Use:
         dims: the sizes of the result after the leading axes.
         options: of the node.
         layer: the name of the module that the code calls, if it calls one.
+        call: makes the text of its call of that of the operand.
     """
 
     def __init__(self, node: Node, values: list[Value], body: Body, lead: int) -> None:
         self.node, self.values, self.body, self.lead = node, values, body, lead
         self.layer = ""
+        self.call: Callable[[str], str] = lambda text: f"{self.layer}({text})"
         self.dims, self.options = dims_of(node), node.options
 
     def __getitem__(self, index: int) -> str:
@@ -48,13 +51,23 @@ class Use:
         """Ask for a helper function of the module; return its name."""
         return self.body.helper(name)
 
+    def say(self, word: str, *operands: object) -> str:
+        """Return how the framework spells something; texts among the operands hold together."""
+        spelling = self.body.dialect.words[word]
+        if not isinstance(spelling, str):
+            return spelling(self, *operands)
+        for name in _CALLED.findall(spelling):
+            if name in self.body.dialect.helpers:
+                self.helper(name)
+        return spelling.format(*(Value(item, 0, ()) if isinstance(item, str) else item for item in operands))
+
     # ---- shapes
 
     def reshaped(self, value: Value, dims: Dims) -> Value:
         """Return a value with other sample axes of as many elements."""
         if value.dims == dims or value.number is not None:
             return value
-        return value._replace(text=reshape_text(value, dims), dims=dims, level=ATOM)
+        return value._replace(text=self.body.dialect.reshape(self.body.bound, value, dims), dims=dims, level=ATOM)
 
     def flat(self, index: int = 0) -> Value:
         """Return an operand with all its sample axes joined."""
@@ -89,11 +102,14 @@ class Use:
         return self.body.mask(self.node.axis if index is None else self.node.input(index).axis)
 
     def real(self, value: Value, source: Node) -> Value:
-        """Return a value with one leading axis: all frames, or all steps of all sequences that are no padding."""
+        """Return a value of which sums over all leading axes leave out the padding of sequences."""
         if value.lead != 2:
             return value
-        return value._replace(text=f"{value.atom}[{self.body.mask(source.axis)}]", lead=1, level=ATOM)
+        return value._replace(text=self.say("real", value, self.body.mask(source.axis)), lead=1, level=ATOM)
 
+
+_CALLED = re.compile(r"(?<![\w.])(\w+)\(")
+"""Functions that a template calls."""
 
 Rule = Callable[[Use], "Value | str"]
 Rules = Mapping[str, Rule]

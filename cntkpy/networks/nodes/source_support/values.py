@@ -51,6 +51,10 @@ class Value(NamedTuple):
         """Return the text, in parentheses if it holds together less tightly than `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
+    def __format__(self, spec: str) -> str:
+        """Return the text."""
+        return self.text
+
     @property
     def atom(self) -> str:
         """The text as something that a method can be called of."""
@@ -58,8 +62,8 @@ class Value(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """True if the text is a name or an attribute of `self`."""
-        return re.fullmatch(r"(self\.)?\w+", self.text) is not None
+        """True if the text is a name, an attribute of `self`, or a parameter."""
+        return re.fullmatch(r'(self\.)?\w+|(params|state)(\["\w+"\])+', self.text) is not None
 
 
 def dims_of(node: Node) -> Dims:
@@ -97,21 +101,11 @@ def aligned(value: Value, lead: int, rank: int) -> Value:
     return value._replace(text=f"{value.atom}[{', '.join(index)}]", lead=lead, dims=dims, level=ATOM)
 
 
-def reshape_text(value: Value, dims: Dims) -> str:
-    """Return the text of a value with other sample axes of as many elements."""
+def with_ones(value: Value, dims: Dims) -> str:
+    """Return the text of a value with other sample axes that have one element more or less; empty: they differ."""
     lead, entry = value.lead, value.dims
-    size = math.prod(entry)
-    if lead and dims == (size,) and len(entry) > 1:
-        return f"{value.atom}.flatten({lead})"
     if lead and dims == (1,) * (len(dims) - len(entry)) + entry:
         return f"{value.atom}[{', '.join([':'] * lead + ['None'] * (len(dims) - len(entry)))}]"
     if lead and entry == (1,) * (len(entry) - len(dims)) + dims and len(entry) == len(dims) + 1:
         return f"{value.atom}.squeeze({lead})"
-    if len(entry) == 1 and len(dims) > 1 and lead:
-        return f"{value.atom}.unflatten({lead}, {dims})"
-    sizes = ", ".join(map(str, dims)) or "()"
-    if lead == 0:
-        return f"{value.atom}.reshape({sizes})"
-    if lead == 1:
-        return f"{value.atom}.reshape(-1, {sizes})"
-    return f"{value.atom}.flatten(2).unflatten(2, {dims})" if len(entry) > 1 else f"{value.atom}.unflatten(2, {dims})"
+    return ""
