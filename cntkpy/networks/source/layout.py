@@ -23,6 +23,22 @@ def method(name: str, arguments: list[str], lines: list[str], doc: str, result: 
     return "\n".join(text)
 
 
+def function(name: str, arguments: list[str], lines: list[str], doc: str, result: str) -> str:
+    """Return a function.
+
+    Args:
+        name: of the function.
+        arguments: with their types.
+        lines: its statements; a blank one is a blank line.
+        doc: the docstring, without indentation.
+        result: the type of the result.
+    """
+    text = [f"def {name}({', '.join(arguments)}) -> {result}:", indented(docstring(doc), 4)]
+    if lines[0].startswith("def "):
+        text.append("")
+    return "\n".join([*text, *(f"    {line}" if line else "" for line in lines)])
+
+
 def docstring(doc: str) -> str:
     """Return a text as a docstring."""
     return f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'

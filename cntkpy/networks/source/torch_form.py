@@ -7,15 +7,17 @@ from collections.abc import Callable
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes import tables
 from cntkpy.networks.nodes.source_support.dialect import Dialect, Word
-from cntkpy.networks.nodes.source_support.layers import Layer, Unit
-from cntkpy.networks.nodes.source_support.names import class_name, given_name, snake
+from cntkpy.networks.nodes.source_support.helpers import with_needs
+from cntkpy.networks.nodes.source_support.layers import Layer, Tensor, Unit
+from cntkpy.networks.nodes.source_support.names import Names, class_name, given_name, snake
 from cntkpy.networks.nodes.source_support.use import Use
 from cntkpy.networks.nodes.source_support.values import Dims, Value, dims_of, lead_of, with_ones
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.blocks import Block, block_name
+from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.loops import State, Step, call_loop, write_step
 from cntkpy.networks.source.table import SPELLINGS
-from cntkpy.networks.source.writer import Writer
+from cntkpy.networks.source.writer import Top, Writer, quoted
 
 _MODULE_NAMES = {
     *("forward", "training", "step", "modules", "parameters", "train", "eval", "half", "double", "float", "type"),
@@ -68,7 +70,35 @@ def kind_of(count: int) -> str:
 class TorchForm:
     """Modules of PyTorch."""
 
-    taken = frozenset(_MODULE_NAMES)
+    dialect, taken = TORCH, frozenset(_MODULE_NAMES)
+
+    def classes(self) -> Classes:
+        """Return a place for the classes of a file."""
+        return Classes()
+
+    def module(self, writer: Writer, top: Top) -> tuple[str, str]:
+        """Return the text of the file, and the name of its class."""
+        names = Names(TORCH.names, TORCH.reserved)
+        name, title = names.take(class_name(top.title)), quoted(top.title)
+        writer.body.line(f"return {', '.join(top.returned)}")
+        doc = "\n".join([top.doc.summary, "", "Args:", *(f"    {line}" for line in top.doc.arguments)])
+        forward = layout.method("forward", top.arguments, writer.body.lines, doc, kind_of(len(top.returned)))
+        text = layout.class_text(f"The network of {title}.", writer.init, [forward])
+        writer.classes.add(f"={name}", text)
+        helpers = [TORCH.helpers[helper] for helper in with_needs(TORCH.helpers, writer.body.helpers)]
+        body = layout.laid_out(plain("\n\n\n".join([*helpers, *writer.classes.resolve(names)])))
+        imports = ["import math\n"] if "math." in body else []
+        if "torch." in body:
+            imports.append("import torch")
+        if "F." in body:
+            imports.append("import torch.nn.functional as F")
+        imports.append("from torch import Tensor, nn")
+        head = f'"""The model {title}; its weights are in weights.safetensors."""\n\n'
+        return head + "\n".join(imports) + "\n\n\n" + body + "\n", name
+
+    def named(self, writer: Writer) -> dict[str, Tensor]:
+        """Return the tensors of the file by name."""
+        return writer.tensors
 
     def parameter(self, writer: Writer, name: str, node: Node) -> str:
         """Declare a parameter or constant; return the text that reads it."""

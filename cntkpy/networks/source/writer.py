@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.source_support.body import Body
+from cntkpy.networks.nodes.source_support.dialect import Dialect
 from cntkpy.networks.nodes.source_support.layers import Layer, Tensor, Unit
 from cntkpy.networks.nodes.source_support.names import Names, given_name
 from cntkpy.networks.nodes.source_support.use import Use
@@ -26,14 +27,61 @@ SHORT = 2
 """Characters of a name that says nothing of a recurrent layer."""
 
 
+def quoted(name: str) -> str:
+    """Return a name of a file or node so that it ends neither a text of Python nor a line, and is no mark."""
+    return "".join(letter if letter.isprintable() and letter not in '"\\«»⟦⟧' else "?" for letter in name)
+
+
+class Doc(NamedTuple):
+    """A docstring.
+
+    Attributes:
+        summary: its first line.
+        arguments: a line for each argument.
+    """
+
+    summary: str
+    arguments: list[str]
+
+
+class Top(NamedTuple):
+    """The function of a whole network.
+
+    Attributes:
+        title: what the model is called.
+        arguments: names of inputs and masks.
+        returned: the texts of the outputs.
+        doc: of the function.
+    """
+
+    title: str
+    arguments: list[str]
+    returned: list[str]
+    doc: Doc
+
+
 class Form(Protocol):
     """How a framework writes parameters, layers, blocks and loops.
 
     Attributes:
+        dialect: the framework.
         taken: names that no layer or parameter can have.
     """
 
+    dialect: Dialect
     taken: frozenset[str]
+
+    def classes(self) -> Classes:
+        """Return a place for the classes of a file."""
+        ...
+
+    def module(self, writer: Writer, top: Top) -> tuple[str, str]:
+        """Return the text of the file, and the name of its class or function."""
+        ...
+
+    def named(self, writer: Writer) -> dict[str, Tensor]:
+        """Return the tensors of the file by name."""
+        ...
 
     def parameter(self, writer: Writer, name: str, node: Node) -> str:
         """Declare a parameter or constant; return the text that reads it."""
@@ -66,7 +114,9 @@ class Writer:
     Attributes:
         init: the lines of the constructor.
         tensors: by name in the class.
-        state: the names of those that are no parameters, in JAX.
+        state: the names of those that no training changes by gradients, in JAX.
+        renews: whether the function gives a new state, too, in JAX.
+        in_step: whether the function is one step of a loop, in JAX.
         values: by node.
         notes: what the README says of layers.
     """
@@ -87,6 +137,8 @@ class Writer:
         self.body.plain = plain
         self.init: list[str] = []
         self.tensors: dict[str, Tensor] = {}
+        self.state: set[str] = set()
+        self.renews = self.in_step = False
         self.arguments: list[str] = []
         self.values: dict[Node, Value] = {}
         self.names = Names(form.taken, planner.dialect.reserved)

@@ -74,3 +74,161 @@ def _window(geometry: Geometry) -> str:
 def unpooling(use: Use, x: Value, images: str, geometry: Geometry) -> str:
     """Return values at the places of the first maxima of windows of images."""
     return f"{use.helper('unpool')}({x.text}, {images}, {_window(geometry)})"
+
+
+HELPERS: dict[str, str] = {
+    "sizes": '''\
+def sizes(value: int | tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Return a size for each axis."""
+    return (value,) * rank if isinstance(value, int) else tuple(value)''',
+    "pads": '''\
+def pads(padding: int | tuple[int | tuple[int, int], ...], rank: int) -> list[tuple[int, int]]:
+    """Return the padding of both ends of each axis."""
+    each = (padding,) * rank if isinstance(padding, int) else padding
+    return [(size, size) if isinstance(size, int) else size for size in each]''',
+    "convolve": '''\
+def convolve(
+    x: Array,
+    weight: Array,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int | tuple[int, int], ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Array:
+    """Return the convolution of images (batch, channels, ...) and kernels (maps, channels, ...)."""
+    rank = x.ndim - 2
+    return jax.lax.conv_general_dilated(
+        x,
+        weight,
+        sizes(stride, rank),
+        pads(padding, rank),
+        rhs_dilation=sizes(dilation, rank),
+        feature_group_count=groups,
+    )''',
+    "conv": '''\
+def conv(
+    params: Params,
+    x: Array,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int | tuple[int, int], ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Array:
+    """Return the convolution of images (batch, channels, ...) with weight, plus bias."""
+    y = convolve(x, params["weight"], stride, padding, dilation, groups)
+    return y + params["bias"].reshape(-1, *[1] * (x.ndim - 2)) if "bias" in params else y''',
+    "convolve_transposed": '''\
+def convolve_transposed(
+    x: Array,
+    weight: Array,
+    stride: int | tuple[int, ...] = 1,
+    padding: tuple[tuple[int, int], ...] | None = None,
+    dilation: int | tuple[int, ...] = 1,
+) -> Array:
+    """Return the sum of the kernels (channels, maps, ...) at each place, times the images' values.
+
+    Padding is added to the result, or taken from it where it is negative.
+    """
+    rank = x.ndim - 2
+    reach = [d * (k - 1) for d, k in zip(sizes(dilation, rank), weight.shape[2:], strict=True)]
+    padding = padding or ((0, 0),) * rank
+    return jax.lax.conv_general_dilated(
+        x,
+        jnp.flip(weight.swapaxes(0, 1), range(2, rank + 2)),
+        (1,) * rank,
+        [(r + first, r + last) for r, (first, last) in zip(reach, padding, strict=True)],
+        lhs_dilation=sizes(stride, rank),
+        rhs_dilation=sizes(dilation, rank),
+    )''',
+    "windows": '''\
+def windows(
+    x: Array,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...] | None = None,
+) -> Array:
+    """Return all windows of x (batch, ...): (batch, places..., elements of a window...)."""
+    dilation = dilation or (1,) * len(kernel)
+    for axis, (size, step, distance) in enumerate(zip(kernel, stride, dilation, strict=True), 1):
+        count = (x.shape[axis] - distance * (size - 1) - 1) // step + 1
+        index = step * jnp.arange(count)[:, None] + distance * jnp.arange(size)
+        x = jnp.moveaxis(jnp.take(x, index, axis=axis), axis + 1, -1)
+    return x''',
+    "max_pool": '''\
+def max_pool(
+    x: Array,
+    window: tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int | tuple[int, int], ...] = 0,
+) -> Array:
+    """Return the largest elements of the windows of images (batch, channels, ...)."""
+    rank = len(window)
+    steps = window if stride is None else sizes(stride, rank)
+    ends = [(0, 0), (0, 0), *pads(padding, rank)]
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, *window), (1, 1, *steps), ends)''',
+    "mean_pool": '''\
+def mean_pool(
+    x: Array,
+    window: tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int | tuple[int, int], ...] = 0,
+    count_padding: bool = False,
+) -> Array:
+    """Return the means of the windows of images (batch, channels, ...)."""
+    rank = len(window)
+    steps = window if stride is None else sizes(stride, rank)
+    ends = [(0, 0), (0, 0), *pads(padding, rank)]
+
+    def total(x: Array) -> Array:
+        return jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 1, *window), (1, 1, *steps), ends)
+
+    if count_padding:
+        return total(x) / math.prod(window)
+    return total(x) / total(jnp.ones_like(x))''',
+    "unpool": '''\
+def unpool(
+    x: Array,
+    images: Array,
+    window: tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int | tuple[int, int], ...] = 0,
+) -> Array:
+    """Return values at the places of the first maxima of the windows of images, zeros elsewhere."""
+    _, back = jax.vjp(lambda image: max_pool(image, window, stride, padding), images)
+    return back(x)[0]''',
+    "pool_regions": '''\
+def pool_regions(
+    images: Array,
+    regions: Array,
+    grid: tuple[int, int],
+    scale: float = 0.0,
+    average: bool = False,
+) -> Array:
+    """Return the largest elements, or the means, of the cells of a grid over regions of images.
+
+    A region is x, y, width and height relative to the image, or with `scale` two corners in pixels.
+    """
+    height, width = images.shape[-2:]
+    regions = jax.lax.stop_gradient(regions)
+
+    def cells_of(axis: int, count: int, size: int) -> Array:
+        begin, end = (
+            jnp.floor(jnp.abs(v * (scale or size)) + 0.5) * jnp.sign(v)
+            for v in (regions[..., axis], regions[..., axis + 2])
+        )
+        extent = jnp.maximum(end - begin + 1 if scale else end, 1)[..., None]
+        cell, place = jnp.arange(count), jnp.arange(size)
+        low = jnp.maximum(begin[..., None] + jnp.floor(cell * extent / count), 0)
+        high = jnp.minimum(begin[..., None] + jnp.ceil((cell + 1) * extent / count), size)
+        return (place >= low[..., None]) & (place < high[..., None])
+
+    columns, rows = cells_of(0, grid[0], width), cells_of(1, grid[1], height)
+    cells = rows[:, :, :, None, :, None] & columns[:, :, None, :, None, :]
+    cells = cells.reshape(*cells.shape[:2], 1, *cells.shape[2:4], height * width)
+    seen = images.reshape(len(images), 1, -1, 1, 1, height * width)
+    if average:
+        return (seen * cells).sum(-1) / jnp.maximum(cells.sum(-1), 1)
+    highest = jnp.where(cells, seen, -jnp.inf).max(-1)
+    return jnp.where(cells.any(-1), highest, 0.0)''',
+}
+"""Functions that JAX lacks."""

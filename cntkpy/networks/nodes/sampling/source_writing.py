@@ -37,7 +37,7 @@ def _drawn(function: str) -> Word:
     """Return the spelling of random numbers in JAX; the last argument of the function may be left out."""
 
     def word(use: Use, x: Value, first: float, second: float) -> str:
-        name = use.body.bound(x).text
+        name, use.body.must_draw = use.body.bound(x).text, True
         return function.format(key=use.body.key(), x=name, first=first, second=second)
 
     return word
@@ -50,6 +50,7 @@ def _torch_classes(use: Use, weights: Value, count: int, repeated: bool) -> str:
 
 def _jax_classes(use: Use, weights: Value, count: int, repeated: bool) -> str:
     size, name = weights.dims[0], use.body.bound(weights).text
+    use.body.must_draw = True
     options = f"({count},), {repeated}, {name} / {name}.sum()"
     return f"jax.nn.one_hot(jax.random.choice({use.body.key()}, {size}, {options}), {size}, dtype={name}.dtype)"
 

@@ -34,6 +34,8 @@ class Body:
         asked: the time axes whose masks are arguments.
         extras: other arguments that the function needs: `training`, `key`.
         draws: how many keys of random numbers were made.
+        key_name: what these are made of.
+        must_draw: whether the function cannot do without a key.
     """
 
     def __init__(self, dialect: Dialect, names: Names, helpers: set[str]) -> None:
@@ -43,7 +45,7 @@ class Body:
         self.masks: dict[str, str] = {}
         self.asked: dict[str, str] = {}
         self.extras: set[str] = set()
-        self.draws = 0
+        self.draws, self.key_name, self.must_draw = 0, "key", False
         self.pending: dict[Node, Value] = {}
         self.reserved: dict[Node, str] = {}
         self._holder: dict[str, Node] = {}
@@ -138,7 +140,8 @@ class Body:
     def key(self) -> str:
         """Return the text of a key of random numbers, another one each time."""
         self.draws += 1
-        return f"{self.helper('fold')}({self.extra('key')}, {self.draws})"
+        self.extra("key")
+        return f"{self.helper('fold')}({self.key_name}, {self.draws})"
 
     def mask(self, axis: str | None) -> str:
         """Return the name of the mask of a time axis."""
