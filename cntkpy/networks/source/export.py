@@ -17,7 +17,7 @@ from cntkpy.networks.source.graph import Evaluate, Graph, prediction_nodes
 from cntkpy.networks.source.jax_form import JaxForm
 from cntkpy.networks.source.planner import Planner
 from cntkpy.networks.source.torch_form import TorchForm
-from cntkpy.networks.source.writer import Doc, Form, Top, Writer, quoted
+from cntkpy.networks.source.writer import Doc, Form, Top, Writer, Written, quoted
 
 FORMS: dict[str, Form] = {"pytorch": TorchForm(), "jax": JaxForm()}
 """Frameworks that a network can be written for."""
@@ -49,9 +49,7 @@ class Source:
 
     Attributes:
         framework: a word of `FORMS`.
-        text: of `model.py`.
-        name: of the class, or of the function.
-        tensors: by name in the state of the module, or in the trees of the function.
+        file: the text of `model.py`, and what it needs.
         arguments: the nodes that `forward` takes, by name, in order.
         masks: by name of a mask, its time axis.
         indices: the inputs that are integers, the numbers of the ones of one-hot vectors.
@@ -61,15 +59,28 @@ class Source:
     """
 
     framework: str
-    text: str
-    name: str
-    tensors: dict[str, Tensor]
+    file: Written
     arguments: dict[str, Node]
     masks: dict[str, str]
     indices: list[Node]
     graph: Graph
     notes: list[str] = field(default_factory=list[str])
     layers: list[str] = field(default_factory=list[str])
+
+    @property
+    def text(self) -> str:
+        """The text of `model.py`."""
+        return self.file.text
+
+    @property
+    def name(self) -> str:
+        """The name of the class, or of the function."""
+        return self.file.name
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors by name in the state of the module, or in the trees of the function."""
+        return self.file.tensors
 
     @property
     def outputs(self) -> list[Node]:
@@ -141,10 +152,8 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     masks = {mask: axis for axis, mask in writer.body.asked.items()}
     doc = _doc(graph, arguments, indices, masks)
     returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
-    text, name = form.module(writer, Top(settings.title, [*arguments, *masks], returned, doc))
-    tensors = form.named(writer)
-    notes = _notes(graph, network)
-    return Source(settings.framework, text, name, tensors, arguments, masks, indices, graph, notes, writer.notes)
+    file = form.module(writer, Top(settings.title, [*arguments, *masks], returned, doc))
+    return Source(settings.framework, file, arguments, masks, indices, graph, _notes(graph, network), writer.notes)
 
 
 def _is_index(planner: Planner, node: Node) -> bool:

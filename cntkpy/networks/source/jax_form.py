@@ -20,7 +20,7 @@ from cntkpy.networks.source.blocks import Block, block_name
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.loops import Step, call_loop, write_step
 from cntkpy.networks.source.table import SPELLINGS
-from cntkpy.networks.source.writer import Top, Writer, quoted
+from cntkpy.networks.source.writer import Top, Writer, Written, quoted
 
 _WORDS: dict[str, Word] = {
     "zero_start": "jnp.zeros((len({0}), {1}), {0}.dtype)",
@@ -108,18 +108,19 @@ def kind_of(count: int) -> str:
 class JaxForm:
     """Functions of JAX."""
 
-    dialect, taken = JAX, frozenset[str]()
+    dialect, taken, reserved = JAX, frozenset[str](), frozenset[str]()
 
     def classes(self) -> Classes:
         """Return a place for the functions of a file."""
         return Classes(functions=True)
 
-    def module(self, writer: Writer, top: Top) -> tuple[str, str]:
-        """Return the text of the file, and the name of its function."""
+    def module(self, writer: Writer, top: Top) -> Written:
+        """Return the file."""
         title, body = quoted(top.title), writer.body
         taken = trees(writer)
         finish_top(writer, top.returned)
-        doc = [top.doc.summary, "", "Args:", *(f"    {_OF_TREES[tree]}" for tree in taken)]
+        summary = top.doc.summary.replace(".", ", and the new state.") if writer.renews else top.doc.summary
+        doc = [summary, "", "Args:", *(f"    {_OF_TREES[tree]}" for tree in taken)]
         doc += [f"    {line}" for line in top.doc.arguments]
         doc += [f"    {line}" for extra, line in _OF_EXTRAS.items() if extra in body.extras]
         text = function(writer, "NAME", top.arguments, "\n".join(doc), kind_of(len(top.returned)))
@@ -131,15 +132,12 @@ class JaxForm:
         parts = [*helpers, *texts[:-1], *([_LOADS[len(taken)]] if taken else []), texts[-1]]
         code = layout.laid_out(plain("\n\n\n".join(parts)))
         head = f'"""The model {title} as functions of JAX; its arrays are in weights.safetensors."""\n\n'
-        return head + _imports(code) + "\n\n" + code + "\n", "apply"
-
-    def named(self, writer: Writer) -> dict[str, Tensor]:
-        """Return the arrays of the file by name."""
-        if not writer.state:
-            return writer.tensors
-        return {
-            f"{'state' if name in writer.state else 'params'}.{name}": tensor for name, tensor in writer.tensors.items()
+        tensors = {
+            f"{'state' if name in writer.state else 'params'}.{name}" if writer.state else name: tensor
+            for name, tensor in writer.tensors.items()
         }
+        file = head + _imports(code) + "\n\n" + code + "\n"
+        return Written(file, "apply", tensors, tuple(taken), writer.renews, body.must_draw)
 
     def parameter(self, writer: Writer, name: str, node: Node) -> str:
         """Return the text that reads a parameter or constant."""
@@ -212,7 +210,9 @@ def _imports(code: str) -> str:
         lines.append("import math")
     if "Callable" in code:
         lines.append("from collections.abc import Callable")
-    lines += ["from typing import Any", ""]
+    if "Params" in code or "Any" in code:
+        lines.append("from typing import Any")
+    lines += [""] * bool(lines)
     if "jax." in code:
         lines.append("import jax")
     if "jnp." in code:
@@ -220,7 +220,8 @@ def _imports(code: str) -> str:
     lines.append("from jax import Array")
     if "load_file(" in code:
         lines.append("from safetensors.numpy import load_file")
-    return "\n".join([*lines, "", "Params = dict[str, Any]", ""])
+    lines += ["", "Params = dict[str, Any]"] if "Params" in code else []
+    return "\n".join([*lines, ""])
 
 
 def finish_top(writer: Writer, results: list[str]) -> None:

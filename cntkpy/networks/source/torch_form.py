@@ -8,7 +8,7 @@ from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes import tables
 from cntkpy.networks.nodes.source_support.dialect import Dialect, Word
 from cntkpy.networks.nodes.source_support.helpers import with_needs
-from cntkpy.networks.nodes.source_support.layers import Layer, Tensor, Unit
+from cntkpy.networks.nodes.source_support.layers import Layer, Unit
 from cntkpy.networks.nodes.source_support.names import Names, class_name, given_name, snake
 from cntkpy.networks.nodes.source_support.use import Use
 from cntkpy.networks.nodes.source_support.values import Dims, Value, dims_of, lead_of, with_ones
@@ -17,7 +17,7 @@ from cntkpy.networks.source.blocks import Block, block_name
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.loops import State, Step, call_loop, write_step
 from cntkpy.networks.source.table import SPELLINGS
-from cntkpy.networks.source.writer import Top, Writer, quoted
+from cntkpy.networks.source.writer import Top, Writer, Written, quoted
 
 _MODULE_NAMES = {
     *("forward", "training", "step", "modules", "parameters", "train", "eval", "half", "double", "float", "type"),
@@ -70,14 +70,14 @@ def kind_of(count: int) -> str:
 class TorchForm:
     """Modules of PyTorch."""
 
-    dialect, taken = TORCH, frozenset(_MODULE_NAMES)
+    dialect, taken, reserved = TORCH, frozenset(_MODULE_NAMES), TORCH.reserved
 
     def classes(self) -> Classes:
         """Return a place for the classes of a file."""
         return Classes()
 
-    def module(self, writer: Writer, top: Top) -> tuple[str, str]:
-        """Return the text of the file, and the name of its class."""
+    def module(self, writer: Writer, top: Top) -> Written:
+        """Return the file."""
         names = Names(TORCH.names, TORCH.reserved)
         name, title = names.take(class_name(top.title)), quoted(top.title)
         writer.body.line(f"return {', '.join(top.returned)}")
@@ -94,11 +94,7 @@ class TorchForm:
             imports.append("import torch.nn.functional as F")
         imports.append("from torch import Tensor, nn")
         head = f'"""The model {title}; its weights are in weights.safetensors."""\n\n'
-        return head + "\n".join(imports) + "\n\n\n" + body + "\n", name
-
-    def named(self, writer: Writer) -> dict[str, Tensor]:
-        """Return the tensors of the file by name."""
-        return writer.tensors
+        return Written(head + "\n".join(imports) + "\n\n\n" + body + "\n", name, writer.tensors)
 
     def parameter(self, writer: Writer, name: str, node: Node) -> str:
         """Declare a parameter or constant; return the text that reads it."""

@@ -60,27 +60,45 @@ class Top(NamedTuple):
     doc: Doc
 
 
+class Written(NamedTuple):
+    """A written file.
+
+    Attributes:
+        text: of the file.
+        name: of its class or function.
+        tensors: by name in the state of the module, or in the trees of the function.
+        trees: arguments of the function in front of the inputs, in JAX.
+        renews: whether the function gives a new state, too, in JAX.
+        draws: whether the function needs a key of random numbers, in JAX.
+    """
+
+    text: str
+    name: str
+    tensors: dict[str, Tensor]
+    trees: tuple[str, ...] = ()
+    renews: bool = False
+    draws: bool = False
+
+
 class Form(Protocol):
     """How a framework writes parameters, layers, blocks and loops.
 
     Attributes:
         dialect: the framework.
-        taken: names that no layer or parameter can have.
+        taken: names that layers and parameters have already.
+        reserved: names that no layer or parameter can have.
     """
 
     dialect: Dialect
     taken: frozenset[str]
+    reserved: frozenset[str]
 
     def classes(self) -> Classes:
         """Return a place for the classes of a file."""
         ...
 
-    def module(self, writer: Writer, top: Top) -> tuple[str, str]:
-        """Return the text of the file, and the name of its class or function."""
-        ...
-
-    def named(self, writer: Writer) -> dict[str, Tensor]:
-        """Return the tensors of the file by name."""
+    def module(self, writer: Writer, top: Top) -> Written:
+        """Return the file."""
         ...
 
     def parameter(self, writer: Writer, name: str, node: Node) -> str:
@@ -141,7 +159,7 @@ class Writer:
         self.renews = self.in_step = False
         self.arguments: list[str] = []
         self.values: dict[Node, Value] = {}
-        self.names = Names(form.taken, planner.dialect.reserved)
+        self.names = Names(form.taken, form.reserved)
         self._uses: dict[Node, int] = {}
         self._outputs: set[Node] = set()
         self.along_time = self.graph.along_time

@@ -55,7 +55,7 @@ def class_based_loss(
     word, group, first, end = jnp.moveaxis(labels.astype(int), -1, 0)[..., None]
     places = jnp.arange(len(weights))
     inside = (places >= first) & (places < end)
-    of_word = jax.nn.log_softmax(jnp.where(inside, h @ weights.T, -jnp.inf), where=inside)
+    of_word = jax.nn.log_softmax(jnp.where(inside, h @ weights.T, -jnp.inf))
     of_word = jnp.take_along_axis(of_word, word, axis=-1)
     of_class = jnp.take_along_axis(jax.nn.log_softmax(score), group, axis=-1)
     return -(of_class + of_word)[..., 0].sum(where=mask)''',

@@ -29,8 +29,8 @@ def all_options(geometry: Geometry, groups: int = 1) -> list[tuple[str, str]]:
 
 def convolution(use: Use, images: str, weights: str, geometry: Geometry, groups: int) -> str:
     """Return a call of a convolution."""
-    arguments = [images, weights, *(f"{key}={text}" for key, text in all_options(geometry, groups))]
-    return f"{use.helper('convolve')}({', '.join(arguments)})"
+    more = "".join(f", {key}={text}" for key, text in all_options(geometry, groups))
+    return f'{use.helper("conv")}({{"weight": {weights}}}, {images}{more})'
 
 
 def transposed_convolution(use: Use, images: str, weights: str, geometry: Geometry) -> str:
@@ -86,25 +86,6 @@ def pads(padding: int | tuple[int | tuple[int, int], ...], rank: int) -> list[tu
     """Return the padding of both ends of each axis."""
     each = (padding,) * rank if isinstance(padding, int) else padding
     return [(size, size) if isinstance(size, int) else size for size in each]''',
-    "convolve": '''\
-def convolve(
-    x: Array,
-    weight: Array,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int | tuple[int, int], ...] = 0,
-    dilation: int | tuple[int, ...] = 1,
-    groups: int = 1,
-) -> Array:
-    """Return the convolution of images (batch, channels, ...) and kernels (maps, channels, ...)."""
-    rank = x.ndim - 2
-    return jax.lax.conv_general_dilated(
-        x,
-        weight,
-        sizes(stride, rank),
-        pads(padding, rank),
-        rhs_dilation=sizes(dilation, rank),
-        feature_group_count=groups,
-    )''',
     "conv": '''\
 def conv(
     params: Params,
@@ -115,8 +96,16 @@ def conv(
     groups: int = 1,
 ) -> Array:
     """Return the convolution of images (batch, channels, ...) with weight, plus bias."""
-    y = convolve(x, params["weight"], stride, padding, dilation, groups)
-    return y + params["bias"].reshape(-1, *[1] * (x.ndim - 2)) if "bias" in params else y''',
+    rank = x.ndim - 2
+    y = jax.lax.conv_general_dilated(
+        x,
+        params["weight"],
+        sizes(stride, rank),
+        pads(padding, rank),
+        rhs_dilation=sizes(dilation, rank),
+        feature_group_count=groups,
+    )
+    return y + params["bias"].reshape(-1, *[1] * rank) if "bias" in params else y''',
     "convolve_transposed": '''\
 def convolve_transposed(
     x: Array,
