@@ -214,6 +214,7 @@ class Writer:
                     self.planner.refused[unit.node] = str(problem)
                 for node in unit.outputs:
                     self.planner.refused.setdefault(node, "")
+        self.body.drop_unused(self.body.masks.values())
 
     def _unit(self, unit: Unit) -> None:
         values = [self.value(operand, unit.node) for operand in unit.operands]

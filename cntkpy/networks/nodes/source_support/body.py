@@ -105,6 +105,13 @@ class Body:
         self.line(f"{name} = {text}")
         return name
 
+    def drop_unused(self, names: Iterable[str]) -> None:
+        """Leave out statements that give such names to values, where nothing else mentions the name."""
+        for name in names:
+            statement = next((line for line in self.lines if line.startswith(f"{name} = ")), None)
+            if statement is not None and not mentioned(name, (line for line in self.lines if line is not statement)):
+                self.lines.remove(statement)
+
     def bound(self, value: Value) -> Value:
         """Return a value that is a name."""
         if value.is_name:
