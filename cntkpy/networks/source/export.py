@@ -49,6 +49,7 @@ class Source:
 
     Attributes:
         framework: a word of `FORMS`.
+        title: what the model is called.
         file: the text of `model.py`, and what it needs.
         arguments: the nodes that `forward` takes, by name, in order.
         masks: by name of a mask, its time axis.
@@ -59,6 +60,7 @@ class Source:
     """
 
     framework: str
+    title: str
     file: Written
     arguments: dict[str, Node]
     masks: dict[str, str]
@@ -153,7 +155,9 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     doc = _doc(graph, arguments, indices, masks)
     returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
     file = form.module(writer, Top(settings.title, [*arguments, *masks], returned, doc))
-    return Source(settings.framework, file, arguments, masks, indices, graph, _notes(graph, network), writer.notes)
+    return Source(
+        settings.framework, settings.title, file, arguments, masks, indices, graph, _notes(graph, network), writer.notes
+    )
 
 
 def _is_index(planner: Planner, node: Node) -> bool:

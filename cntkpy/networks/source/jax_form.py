@@ -59,7 +59,7 @@ JAX = Dialect(
 _STATE = {"running_mean": "mean", "running_var": "var"}
 """Names of what a batch normalisation keeps, in PyTorch and here."""
 
-_OPTIONS = ("stride", "padding", "dilation", "groups", "eps")
+_OPTIONS = ("stride", "padding", "dilation", "groups", "time_constant", "eps")
 """Arguments of modules of PyTorch that calls have here."""
 
 
@@ -154,7 +154,8 @@ class JaxForm:
             if is_state:
                 writer.state.add(full)
         params, kind = f'params["{name}"]', layer.module.removeprefix("nn.").rstrip("123d")
-        options = "".join(f", {key}=«{key}={value}»" for key, value in layer.arguments if key in _OPTIONS)
+        called = [*layer.arguments, *layer.of_call]
+        options = "".join(f", {key}=«{key}={value}»" for key, value in called if key in _OPTIONS)
         use.layer = params
         if kind == "Linear":
             use.call = lambda text: f"{use.helper('linear')}({params}, {text})"

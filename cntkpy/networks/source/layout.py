@@ -84,7 +84,7 @@ def wrapped(line: str) -> str:
 
 
 def _sum_rows(code: str) -> list[str]:
-    """Return a statement whose value has operators outside of brackets, with parentheses around it; none: it has not."""
+    """Return a statement with parentheses around its value, which has operators outside of brackets; else none."""
     head, sign, value = code.partition(" = ")
     if not sign:
         head, sign, value = code.partition("return ")

@@ -18,14 +18,18 @@ def batch_norm(
     state: Params,
     x: Array,
     training: bool = False,
-    momentum: float = 0.1,
+    time_constant: float = 0.0,
     eps: float = 1e-5,
 ) -> tuple[Array, Params]:
-    """Return x normalised by the running statistics, in training by its own, and the new state."""
+    """Return x normalised by the running statistics, in training by its own, and the new state.
+
+    The running statistics move towards those of x; the time constant is in samples.
+    """
     mean, var = state["mean"], state["var"]
     if training:
         axes = (0, *range(2, x.ndim))
         mean, var = x.mean(axes), x.var(axes)
+        momentum = 1 - math.exp(-len(x) / time_constant) if time_constant else 1.0
         unbiased = var * x.size / max(1, x.size - x.shape[1])
         state = {
             "mean": state["mean"] + momentum * (mean - state["mean"]),

@@ -35,6 +35,8 @@ def _batch_norm(find: Finder, node: Node) -> Unit | None:
     tensors["num_batches_tracked"] = Tensor(np.zeros((), np.int64))
     constant = float(node.options["normalizationTimeConstant"])
     layer = Layer("norm", module, arguments, tensors, note=f"time constant {constant:g} samples")
+    if constant:  # of all samples so far there is no number: the statistics stay
+        layer.of_call.append(("time_constant", f"{constant:g}" if 0 < constant < math.inf else "math.inf"))
 
     def code(use: Use) -> list[Value]:
         value = use.reshaped(use.values[0], dims if spatial else (count,))

@@ -41,6 +41,7 @@ class Layer:
         tensors: by name in the module, its parameters and buffers.
         note: what the README says of it.
         recurrent: whether it looks along time.
+        of_call: more names and values of arguments where layers are functions.
     """
 
     hint: str
@@ -49,6 +50,7 @@ class Layer:
     tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     note: str = ""
     recurrent: bool = False
+    of_call: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
     def signature(self) -> tuple[Any, ...]:
