@@ -190,7 +190,6 @@ class JaxForm:
     def loop(self, writer: Writer, unit: Unit, values: list[Value]) -> list[Value]:
         """Write the function of a loop and a call of it; return the results."""
         inner = writer.inner()
-        inner.in_step = True
         inner.body.key_name = "step_key"
         hint = next((given_name(node) for node in unit.outputs if given_name(node)), "")
         mark = writer.classes.add(f"scan_{hint}" if hint else "recurrence", _loop_function(write_step(inner, unit)))
@@ -274,9 +273,6 @@ def _place(layer: Layer, name: str) -> str:
 def _batch_norm(writer: Writer, use: Use, name: str, text: str, options: str) -> str:
     """Write the statement of a batch normalisation, which gives a state, too; return the name of its value."""
     call = f'{use.helper("batch_norm")}(params["{name}"], state["{name}"], {text}'
-    if writer.in_step:
-        writer.notes.append(f"`{name}` is part of a loop: it normalises by its running statistics in training, too")
-        return f"{call}{options})[0]"
     writer.renews = True
     result = use.body.name_for(use.node)
     use.body.line(f'{result}, new["{name}"] = {call}, {use.body.extra("training")}{options})')

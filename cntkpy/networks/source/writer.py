@@ -134,7 +134,6 @@ class Writer:
         tensors: by name in the class.
         state: the names of those that no training changes by gradients, in JAX.
         renews: whether the function gives a new state, too, in JAX.
-        in_step: whether the function is one step of a loop, in JAX.
         values: by node.
         notes: what the README says of layers.
     """
@@ -156,7 +155,7 @@ class Writer:
         self.init: list[str] = []
         self.tensors: dict[str, Tensor] = {}
         self.state: set[str] = set()
-        self.renews = self.in_step = False
+        self.renews = False
         self.arguments: list[str] = []
         self.values: dict[Node, Value] = {}
         self.names = Names(form.taken, form.reserved)

@@ -85,8 +85,8 @@ def _transpose(use: Use) -> Value:
     return use.finished(use.value(use.say("transpose", value, -first, -second), tuple(reversed(use.node.shape or ()))))
 
 
-KEPT = ", keepdim=True"
-"""The end of a reduction in PyTorch that keeps the axis."""
+KEPT = ", keepdim=True", ", keepdims=True"
+"""The end of a reduction that keeps the axis, in PyTorch and in JAX."""
 
 
 def reduction(use: Use, value: Value, how: str, axis: int) -> str:
@@ -114,7 +114,7 @@ def _reduce_minibatch(use: Use) -> Value:
 
 def _torch_over_samples(use: Use, how: str, value: Value) -> str:
     value = use.real(value, use.node.input(0))
-    return f"{use.say(how, value, 0)}[0]" if how in ("Max", "Min") else use.say(how, value, "0").replace(KEPT, "")
+    return f"{use.say(how, value, 0)}[0]" if how in ("Max", "Min") else use.say(how, value, "0").replace(KEPT[0], "")
 
 
 def _jax_over_samples(use: Use, how: str, value: Value) -> str:
@@ -127,7 +127,7 @@ def _jax_over_samples(use: Use, how: str, value: Value) -> str:
             value = use.value(f"jnp.where({where}, {value.text}, {beyond})", value.dims)
         return f"{use.say(how, value, axes)}[{', '.join(['0'] * len(axes.split(',')))}]"
     text = use.say(how, value, axes)
-    return text.replace(KEPT + "s", f", where={where}" if where else "")
+    return text.replace(KEPT[1], f", where={where}" if where else "")
 
 
 def _top(use: Use) -> Value:
