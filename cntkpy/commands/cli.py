@@ -269,7 +269,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     return plot(list(logs), out, node)
 
 
-@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, PyTorch source, or arrays.")
+@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, source, or arrays.")
 @click.argument("model")
 @click.argument("out")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="NODE", help="Node to export; may be repeated.")
@@ -280,11 +280,13 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
-@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch.")
+@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch or jax.")
 @click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
-@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration.")
+@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration, for PyTorch.")
 @click.option(
-    "--check/--no-check", default=None, help="Compare with onnxruntime or PyTorch.  [default: where it is installed]"
+    "--check/--no-check",
+    default=None,
+    help="Compare with onnxruntime, PyTorch or JAX.  [default: where it is installed]",
 )
 def export_command(
     model: str,
@@ -300,6 +302,11 @@ def export_command(
     if to is not None:
         from cntkpy.commands.tools.export_source import AskedSource, export_source
 
+        if training and to.lower() == "jax":
+            raise click.UsageError(
+                "--training writes a program of PyTorch. Use --to pytorch, or leave out --training: --to jax writes the"
+                " model, whose apply is differentiable."
+            )
         return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check, training))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings

@@ -6,6 +6,7 @@ but not inside loops, and the trainers' steps are loops: there the gradients tha
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ def channels_last(window: Window) -> Any:
     """The function `(x (N, ..., C), kernel (..., C, M)) -> (N, ..., M)`."""
     on_cpu, dense = default_device().platform == "cpu", set(window.spread) == {1}
     if on_cpu and dense and len(window.stride) > MOST_AXES:
-        return lambda x, kernel: _by_planes(x, kernel, window)
+        return functools.partial(_by_planes, window=window)
 
     def primal(x: Array, kernel: Array) -> Array:
         if on_cpu and not dense and set(window.stride) == {1}:
@@ -98,7 +99,8 @@ def each_channel(window: Window) -> Any:
         x, kernel = residuals
         to_kernel = _weights_of_channels(x, g, kernel.shape[:-1], window)
         if set(window.stride) != {1}:
-            return jax.vjp(lambda x: primal(x, kernel), x)[1](g)[0], to_kernel
+            _, to_image = jax.vjp(functools.partial(primal, kernel=kernel), x)
+            return to_image(g)[0], to_kernel
         inside, _ = _paddings(window, x.shape[1:-1], kernel.shape[:-1], g.shape[1:-1])
         turned = jnp.flip(kernel, tuple(range(x.ndim - 2)))
         return each_channel(window._replace(padding=inside))(g, turned), to_kernel
