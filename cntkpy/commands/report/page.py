@@ -33,7 +33,8 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
         live_seconds: The script asks the server of the page so often for a newer one; 0: the page is a file.
     """
     style, script = (read_input(FOLDER / name).decode() for name in ("report.css", "report.js"))
-    style += switches(runs)
+    if not live_seconds:  # the style of a live page stays the same, as its policy wants; its script does this
+        style += switches(runs)
     table = for_people(table_of(runs))
     sweeps = sweeps_of(runs)
     best = best_row(table, trial_values(runs, sweeps))
