@@ -16,7 +16,7 @@ from cntkpy.cntk_config import ConfigError, Span
 from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
-from cntkpy.commands.sweeps.rewrites import CALL, FORMS, inside_sections, rewritten, split
+from cntkpy.commands.sweeps.rewrites import CALL, FORMS, inside_sections, rewritten, split, without_brackets
 
 NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -25,6 +25,7 @@ MOST_VALUES = 1_000_000
 """Most values of one range."""
 MOST_WHOLE = 2**53
 """Greater whole numbers have no exact floating-point number."""
+HINT = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
 EXAMPLE = "write range(LOW, HIGH), range(LOW, HIGH, log), range(LOW, HIGH, count=5) or range(LOW, HIGH, step=2)"
 
 
@@ -141,7 +142,8 @@ def read_words(words: Sequence[str]) -> Space:
             raise form.error("Conflict", f"'{form.name}' is chosen twice", "give all values of it in one word")
         seen[key] = form.name
     if not result:
-        hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
+        listed = next((listed for word in words if (listed := without_brackets(word)) is not None), None)
+        hint = f"commas in brackets are one value; write {listed}" if listed is not None else HINT
         raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
     return Space(tuple(words), names, tuple(_axes(result)))
 
