@@ -113,7 +113,7 @@ class RunsServer(socketserver.ThreadingTCPServer):
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     def allows(self, hosts: Sequence[str], target: str) -> HTTPStatus:
-        """Return what is answered to a request.
+        """Return the status of the answer to a request.
 
         Args:
             hosts: Its `Host` headers.

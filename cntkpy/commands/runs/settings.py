@@ -27,7 +27,7 @@ def _setting(name: str, node: Node) -> Setting:
 
 
 def as_json(setting: Setting) -> dict[str, Any]:
-    """Return what an event has of a value."""
+    """Return a value as events have it."""
     origins = [
         {"kind": origin.kind, "name": origin.name, "text": origin.text, "at": origin.at} for origin in setting.origins
     ]

@@ -19,10 +19,12 @@ NEVER_SHOWN = frozenset(
     for word in (
         "makeMode", "traceLevel", "logFormat", "stderr", "doneFile", "timestamping", "progressTracing", "modelPath",
         "numMBsToShowResult", "firstMBsToShowResult", "verbosity", "outputPath", "outputFile", "outputModelPath",
-        "outputModelFile", "record", "runFolder",
+        "outputModelFile", "record", "runFolder", "tensorBoardLogDir",
     )
 )  # fmt: skip
 """Parameters that change where a run writes and what it says, not what it learns."""
+TRACKING = "tracking:"
+"""Values that say where a run is tracked."""
 FIRST = 3
 """Columns before those of values."""
 AFTER = 2
@@ -107,7 +109,7 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
     values = [{setting.name.lower(): setting for setting in run.settings} for run in configured]
     differing: dict[str, Texts] = {}
     for lower in spelling:
-        if lower.rpartition(":")[2] not in NEVER_SHOWN:
+        if lower.rpartition(":")[2] not in NEVER_SHOWN and not lower.startswith(TRACKING):
             settings = [value.get(lower) for value in values]
             texts = tuple(
                 _without_folder(run, setting.text if setting is not None else None)
@@ -294,7 +296,7 @@ def for_people(table: Table) -> Table:
 
 
 def left_out(table: Table) -> str:
-    """Return what `for_people` leaves out, as a sentence; empty: nothing."""
+    """Return a sentence about the values that `for_people` leaves out; empty: there are none."""
     extra = table.values - MAX_VALUES
     return f"{extra} more values differ; --format csv has them, and cntkpy diff shows two runs." if extra > 0 else ""
 

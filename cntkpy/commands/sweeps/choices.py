@@ -302,7 +302,7 @@ def _check_width(form: _Form, bounds: Sequence[str], log: bool, whole: bool) -> 
 
 
 def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, float | None]:
-    """Return what stands after the bounds of a range: `log`, `count=N`, `step=X`."""
+    """Return the options of a range, after its bounds: `log`, `count=N`, `step=X`."""
     log, count, step = False, None, None
     for option in options:
         name, _, text = (part.strip() for part in option.partition("="))

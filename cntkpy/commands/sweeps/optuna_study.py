@@ -289,7 +289,7 @@ def _sampler(name: str, seed: int | None) -> BaseSampler:
 
 
 def _row(trial: FrozenTrial, space: Space) -> Row:
-    """Return what a study knows of a trial that has ended."""
+    """Return the outcome of a trial that has ended, from the study."""
     values: dict[str, str] = {}
     for axis in space.axes:
         choice = trial.params.get(axis_name(axis))

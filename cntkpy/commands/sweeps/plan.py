@@ -126,8 +126,7 @@ class Plan:
 
 
 def digest(root: ConfigParameters) -> str:
-    """Return what two configurations have in common whose values are equal but for users, passwords and queries of
-    URLs."""
+    """Return a digest that is the same for configurations with equal values; secrets of URLs do not count."""
     return hashlib.sha256(masked(Export(root, on_error=str).flat()).encode()).hexdigest()[:16]
 
 

@@ -272,7 +272,7 @@ def describe(row: Row, size: int) -> str:
 
 
 def running_text(running: Sequence[tuple[int, Progress]]) -> str:
-    """Return what the trials that run have come to."""
+    """Return the epochs and the criterion of each trial that runs, as one line."""
     return "; ".join(
         f"trial {number}: {progress.epochs} epochs" + ("" if progress.value is None else f", {progress.value:.6g}")
         for number, progress in sorted(running, key=lambda process: process[0])

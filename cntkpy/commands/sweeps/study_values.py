@@ -12,12 +12,12 @@ from cntkpy.commands.sweeps.choices import Axis, Choice
 
 
 def axis_name(axis: Axis) -> str:
-    """Return what a study calls an axis."""
+    """Return the name of an axis in a study."""
     return axis.paths[0] if len(axis.paths) == 1 else f"zip({', '.join(axis.paths)})"
 
 
 def row_names(axis: Choice) -> Iterator[str]:
-    """Return what a study calls the choices of an axis: each otherwise, and URLs without secrets."""
+    """Return the names of the choices of an axis in a study: all different, and URLs without secrets."""
     names: set[str] = set()
     for number, row in enumerate(axis.rows, 1):
         name = masked(row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True)))

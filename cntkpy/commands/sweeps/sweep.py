@@ -121,7 +121,7 @@ def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
 
 
 def make_study(plan: Plan, folder: Path, joins: bool) -> Study:
-    """Who says which trial comes next.
+    """Return the study that says which trial comes next.
 
     Raises:
         UserError: Optuna is not installed, or its storage cannot be used.
