@@ -14,7 +14,7 @@ MAX_TEXT = 20_000
 
 
 def settings_of(root: ConfigParameters) -> list[Setting]:
-    """All values, in the order of their first definition; one that cannot be read is the text as it stands."""
+    """Return all values, in the order of their first definition; one that cannot be read is the text as it stands."""
     return [_setting(name, node) for name, node in flatten(root, [], unresolved=False)]
 
 

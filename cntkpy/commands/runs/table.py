@@ -53,7 +53,7 @@ class Table:
     values: int = 0
 
     def place(self, name: str) -> int:
-        """The place of a column; its whole name, or the end of it, or of a word in it, in any case.
+        """Return the place of a column; its whole name, or the end of it, or of a word in it, in any case.
 
         Raises:
             UserError: there is none, or several.
@@ -70,7 +70,7 @@ class Table:
 
 
 def table_of(runs: Sequence[Run]) -> Table:
-    """The table of runs; a run with several trainings has a row for each."""
+    """Return the table of runs; a run with several trainings has a row for each."""
     differing = differing_values(runs)
     pairs = rows_of(runs)
     judged = list(dict.fromkeys(node for _, curves in pairs if curves is not None for node in curves.nodes))
@@ -201,7 +201,7 @@ def _follows(texts: Texts, variable: Texts) -> bool:
 
 
 def _used(run: Run) -> Iterator[tuple[str, str]]:
-    """The names of values, in lower case and as they are written, but those of commands that the run does not run."""
+    """Return the names of values, in lower case and as written; commands that the run does not run are left out."""
     listed = {name.strip().lower() for name in run.values.get("command", "train").split(":")}
     commands = {name.removesuffix(":action") for name, _ in run.spellings() if re.fullmatch("[^:]+:action", name)}
     for lower, name in run.spellings():
@@ -240,7 +240,7 @@ def _result(run: Run, command: str, node: str) -> float | None:
 
 
 def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
-    """The rows that satisfy every condition, sorted.
+    """Return the rows that satisfy every condition, sorted.
 
     Args:
         conditions: `NAME=VALUE`, also with `!=`, `<`, `<=`, `>`, `>=`, and `~` for a part of the text.
@@ -287,7 +287,7 @@ def with_short_names(table: Table) -> Table:
 
 
 def for_people(table: Table) -> Table:
-    """The table with short texts, and with the values that most runs have, if there are too many."""
+    """Return the table with short texts, and with the values that most runs have, if there are too many."""
     places = range(FIRST, FIRST + table.values)
     filled = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
     kept = [place for place in range(len(table.columns)) if place not in places or place in filled]
@@ -306,7 +306,7 @@ def _short(cell: Cell) -> Cell:
 
 
 def as_number(cell: Cell) -> float | None:
-    """The number of a cell; a text may be one."""
+    """Return the number of a cell; a text may be one."""
     if isinstance(cell, str):
         try:
             cell = float(cell.partition("/")[0])

@@ -57,7 +57,7 @@ class Study(Protocol):
         ...
 
     def size(self) -> int:
-        """The number of trials."""
+        """Return the number of trials."""
         ...
 
     def ended(self) -> list[Row]:

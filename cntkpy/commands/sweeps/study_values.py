@@ -26,7 +26,7 @@ def row_names(axis: Choice) -> Iterator[str]:
 
 
 def suggest(trial: optuna.Trial, axis: Axis) -> dict[str, str]:
-    """The values that a trial has, or that the sampler chooses now."""
+    """Return the values that a trial has, or that the sampler chooses now."""
     name = axis_name(axis)
     if isinstance(axis, Choice):
         rows = list(row_names(axis))
@@ -37,7 +37,7 @@ def suggest(trial: optuna.Trial, axis: Axis) -> dict[str, str]:
 
 
 def parameter(axis: Axis, values: Mapping[str, str]) -> Any:
-    """The value of an axis in a study."""
+    """Return the value of an axis in a study."""
     if isinstance(axis, Choice):
         return list(row_names(axis))[axis.rows.index(tuple(values[path] for path in axis.paths))]
     number = float(values[axis.path])
