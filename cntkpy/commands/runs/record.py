@@ -99,7 +99,7 @@ class Curves:
         return sorted({int(epoch) for points in points for epoch in points})
 
     def judged(self, node: str) -> Points:
-        """Return the values by which a model is judged: those of the validation, or of the training if there are none."""
+        """Return the values by which a model is judged: of the validation, or of the training if there are none."""
         return self.validation.get(node) or self.training.get(node, {})
 
     def best(self, node: str) -> float | None:
