@@ -1,6 +1,7 @@
 """Watches which names the program reads from configurations, and compares them with the declarations that `check` uses.
 
-Every look-up of a parameter ends in `parameters._find` or `ConfigParameters.definition`. While a test runs, each one is noted: the
+Every look-up of a parameter ends in `parameters._find` or `ConfigParameters.definition`. While a test runs, each one is
+noted: the
 section, the name, and the line of the program. Afterwards `section_map`, which `check`, `explain`, `show` and
 completion look at, has to know the section and to have the name among its declared parameters. So neither a name that
 no declaration has can be read, nor a declared one in a section where `check` does not expect it.
