@@ -17,9 +17,8 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.command_line import load_with
-from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks import output as check_output
-from cntkpy.commands.checks.contracts import Unmet, unmet, unused_contracts, without_contracted
+from cntkpy.commands.checks.contracts import Unmet, broken_contracts, unmet, unused_contracts, without_contracted
 from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
@@ -32,7 +31,6 @@ from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
 from cntkpy.commands.projects.project import NAME, Project, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
-from cntkpy.readers.parameters import ReaderParameters
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
@@ -334,21 +332,9 @@ def _diagnostics(
         return [error.diagnostic]
     if project is not None and contracts is not None:
         contracts.update(unmet(root, project))
-    modules = options.modules and (project is None or _may_import(root, project))
+    broken = broken_contracts(root, project) if project is not None else []
+    modules = options.modules and not any(problem.kind == "ModuleNotAllowed" for problem in broken)
     result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
-    if project is not None and project.contracts:
-        result = without_contracted(root, project, result)
-        result += (problem for contract in project.contracts for problem in contract.problems(root))
+    if project is not None:
+        result = [*without_contracted(root, project, result), *broken]
     return without_root(root, result) if is_joined else result
-
-
-def _may_import(root: ConfigParameters, project: Project) -> bool:
-    """Return True if the project allows all modules of readers that a configuration names.
-
-    A file of a repository that somebody has cloned makes no module be imported: `--import-modules` has to ask for it.
-    """
-    if not project.modules:
-        return True
-    named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
-    modules = {str(module) for module in named if module}
-    return modules <= set(project.modules)

@@ -102,7 +102,8 @@ class Project:
     ignore: tuple[str, ...] = ()
     per_file: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     strict: bool = False
-    modules: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
+    """Modules of readers that runs may import; None: any."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
@@ -322,7 +323,7 @@ class _Builder:
             tuple(self._get("ignore", ())),
             {pattern: tuple(codes) for pattern, codes in per_file.items()},
             bool(self._get("strict", False)),
-            tuple(self._get("modules", ())),
+            tuple(modules) if (modules := self._get("modules", None)) is not None else None,
             tuple(self._get("include", ())),
             tuple(self._get("exclude", ())),
             tuple(self._errors),

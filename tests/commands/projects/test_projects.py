@@ -438,8 +438,15 @@ def test_modules_are_imported_on_request_only_and_those_that_are_allowed(cntkpy,
     cntkpy("check", files=files)
     assert not (tmp_path / "imported").exists()
     files["cntkpy.toml"] = 'modules = ["another"]\n' + toml
-    cntkpy("check", "--import-modules", files=files)
+    result = cntkpy("check", "--import-modules", files=files)
     assert not (tmp_path / "imported").exists()
+    message = "error: the module 'ours_of_test' is none of those that the project allows - "
+    message += 'add "ours_of_test" to modules in cntkpy.toml [CK081]'
+    assert message in result.out and message in cntkpy("check").out
+    assert "the module 'ours_of_test' is none of those" in cntkpy("run", "x").err
+    assert not (tmp_path / "imported").exists()
+    files["cntkpy.toml"] = "modules = []\n" + toml
+    assert message in cntkpy("check", files=files).out
     files["cntkpy.toml"] = 'modules = ["ours_of_test"]\n' + toml
     cntkpy("check", "--import-modules", files=files)
     assert (tmp_path / "imported").exists()
@@ -462,11 +469,13 @@ def test_the_hook_checks_the_runs_of_a_changed_layer(cntkpy) -> None:
 
 def test_a_changed_include_or_network_checks_the_runs_that_use_it(cntkpy) -> None:
     files = {
-        "cntkpy.toml": 'ignore = ["CK060"]\n[[run]]\nname = "a"\nfiles = ["a.cntk"]\n[[run]]\nname = "b"\nfiles = ["b.cntk"]\n',
+        "cntkpy.toml": 'ignore = ["CK060"]\n[[run]]\nname = "a"\nfiles = ["a.cntk"]\n'
+        '[[run]]\nname = "b"\nfiles = ["b.cntk"]\n',
         "parts/common.cntk": "include=deep.cntk\nDataDir = d\n",
         "parts/deep.cntk": "Rate = x\n",
         "parts/net.ndl": "features = Input(2, tag=feature)\nz = Sigmod(features)\n",
-        "a.cntk": "command = t\ninclude=parts/common.cntk\nmodelPath = m\nt = [ action = train ; SGD = [ learningRatesPerMB = $Rate$ ; maxEpochs = 1 ]\n"
+        "a.cntk": "command = t\ninclude=parts/common.cntk\nmodelPath = m\n"
+        "t = [ action = train ; SGD = [ learningRatesPerMB = $Rate$ ; maxEpochs = 1 ]\n"
         'NDLNetworkBuilder = [ networkDescription = "parts/net.ndl" ] ; reader = [ file = "$DataDir$/x" ] ]\n',
         "b.cntk": "command = ()\n# parts/common.cntk and net.nd are not used here\n",
         "alone.cntk": "command = ()\n",
