@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -69,6 +70,8 @@ SHELL = re.compile(
 )
 """What a shell replaces in a path."""
 REPEATED = re.compile(r"\\+/?")
+NAMES_OF_KINDS = ("action", "type", "readertype", "writertype", "module", "precision")
+"""Texts, in lower case, that are no names of files: with `action=train` a command does not write `train.txt`."""
 TEXT_OUTPUTS = ("stderr", "Kaldicmd")
 """Parameters that are texts and name files which a run writes."""
 _INDEX = re.compile(r"[0-9]{1,18}")
@@ -325,6 +328,8 @@ def outputs(command: Use) -> Iterator[str]:
         for one in use.parameters():
             if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
                 continue
+            if one.type.choices or one.name.lower() in NAMES_OF_KINDS:
+                continue
             if value := _value(use, one):
                 yield os.path.normpath(str(value))
 
@@ -356,8 +361,13 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
         return
     inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
-    if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
+    if exists(path) or any(c in str(value) for c in ",\n|") or str(value).startswith("-"):
         return  # or it is not a name
+    if "*" in str(value):
+        if inside is None and not _matches(path):
+            hint = f"the current directory is {Path.cwd()}"
+            yield Diagnostic(kind, f"{value.path}: no file matches '{value}'", value.span, hint)
+        return
     # From the top: a name of many parts that does not exist ends at its first part.
     folder = None
     for parent in takewhile(exists, reversed(path.parents)):
@@ -366,6 +376,16 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
     hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
     hint = hint or f"the current directory is {Path.cwd()}"
     yield Diagnostic(kind, f"{value.path}: '{value}': {what}", value.span, hint)
+
+
+def _matches(path: Path) -> bool:
+    """Return True if a file matches a pattern, or that is not known; some readers take patterns, others tell."""
+    if str(path).count("**") > 1:
+        return True
+    try:
+        return next(glob.iglob(str(path), recursive=True), None) is not None  # noqa: PTH207 - patterns with a root
+    except OSError:
+        return True
 
 
 def _of_other_system(path: Path) -> str | None:
