@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from cntkpy.cntk_config.base.files import exists, is_folder
 from cntkpy.cntk_config.base.names import is_url
+from cntkpy.cntk_config.base.spelling import nearest_file
 from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
 from cntkpy.cntk_config.base.systems.names import meant
 from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place
@@ -400,9 +401,10 @@ def _of_other_system(path: Path) -> str | None:
 def _alike(path: Path) -> str | None:
     """Return which file of the same folder may be meant."""
     try:
-        return suggestion(path.name, [one.name for one in path.parent.iterdir()])
+        alike = nearest_file(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         return None
+    return f"did you mean '{alike}'?" if alike is not None else None
 
 
 @dataclass

@@ -90,8 +90,10 @@ def test_a_name_with_a_colon(cntkpy) -> None:
 
 @pytest.mark.parametrize("name", ["train.txt", "train-*.txt", "CNTKTextFormatReader.txt"])
 def test_data_called_like_the_action_are_missing_inputs(name: str, cntkpy) -> None:
-    reader = f"reader = [ readerType = CNTKTextFormatReader ; file = {name} ; input = [ a = [ dim = 1 ; format = dense ] ] ]"
-    builder = "SimpleNetworkBuilder = [ layerSizes = 1:1 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]"
+    streams = "input = [ a = [ dim = 1 ; format = dense ] ]"
+    reader = f"reader = [ readerType = CNTKTextFormatReader ; file = {name} ; {streams} ]"
+    criteria = "trainingCriterion = SquareError ; evalCriterion = SquareError"
+    builder = f"SimpleNetworkBuilder = [ layerSizes = 1:1 ; {criteria} ]"
     text = f"command = t\nt = [ action = train ; modelPath = m\n{reader}\n{builder} ; SGD = [ maxEpochs = 1 ] ]\n"
     missing = f"no file matches '{name}'" if "*" in name else f"'{name}': no such file"
     result = cntkpy("check", "--data", "a.cntk", files={"a.cntk": text})
