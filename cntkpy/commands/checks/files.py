@@ -40,7 +40,7 @@ INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scp
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
 OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "wordmap", "token", "rx")
-"""Those that a reader or an action opens in any case."""
+"""Parameters, in lower case, whose files a reader or an action opens in any case."""
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""
 SPECIFIER = re.compile(r"(?:ark|scp)(?:,\w+)*:\s*+(.*?)(?::\d+)?")
@@ -59,7 +59,7 @@ LINES_AFTER_ERROR = 10_000
 OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
 """Parameters, in lower case, that name files which a run writes."""
 BEGINNING = "outputpath"
-"""The one of them that is only how the names of files begin."""
+"""Parameter, in lower case, with which the names of several files begin."""
 CURLY = re.compile("[\u201c\u201d\u201e]")
 QUOTED = re.compile("'[^']*'")
 """A beginning in single quotes."""
@@ -69,7 +69,7 @@ BACKSLASH = re.compile(r"[^\\]\\+(?:[^\\]|$)|^\\{2}")
 SHELL = re.compile(
     r"^~[\w.-]*(?=[\\/]|$)|(?<![\w$])\$[{(]?(?P<name>[A-Za-z_]\w*)[})]?(?![\w$])|%(?P<percent>[A-Za-z_]\w*)%"
 )
-"""What a shell replaces in a path."""
+"""Texts in a path that a shell replaces."""
 REPEATED = re.compile(r"\\+/?")
 NAMES_OF_KINDS = ("action", "type", "readertype", "writertype", "module", "precision")
 """Texts, in lower case, that are no names of files: with `action=train` a command does not write `train.txt`."""

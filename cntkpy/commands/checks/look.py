@@ -83,7 +83,7 @@ def look(
 
 
 def _values(top: TopLevel, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What is wrong with the texts of all values; warnings where nothing reads them. `read`: what a run finds."""
+    """Yield errors in the texts of all values; warnings where nothing reads them. `read`: the findings of a run."""
     try:
         printed = int(top.values.trace_level) > 0
     except ConfigError:
@@ -241,7 +241,7 @@ def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 @dataclass
 class _Seen:
-    """What has been found so far, by what makes another finding a repetition."""
+    """Findings so far, by what makes another finding a repetition."""
 
     places: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     builders: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
