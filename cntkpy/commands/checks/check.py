@@ -98,9 +98,10 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
     if options.fix:
-        texts = _corrected(chosen, options, targets)
+        texts, is_clean = _corrected(chosen, options, targets)
         if not texts and not quiet:
-            print("nothing can be corrected with certainty; `cntkpy check` shows the findings", file=sys.stderr)
+            advice = "no finding can be corrected with certainty; `cntkpy check` shows them"
+            print("there is nothing to correct" if is_clean else advice, file=sys.stderr)
         if options.show_diff:
             sys.stdout.write(difference(texts))
             return EXIT_WARNINGS if texts else 0
@@ -164,10 +165,11 @@ def _of_configurations(
     return suites(grouped) if form == "junit" else [(target.line, result) for target, result in merged(grouped)]
 
 
-def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> Mapping[str, str]:
-    """Return the new texts of files, by path, with the corrections that are certain."""
+def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> tuple[Mapping[str, str], bool]:
+    """Return the new texts of files, by path, with the corrections that are certain; True if there are no findings."""
     folders = [Path.cwd().resolve(), *(project.folder for project in targets.projects.values())]
     texts: Mapping[str, str] = {}
+    present: list[Finding] = []
     for _ in range(MAX_ROUNDS):
         present = _findings_with(texts, chosen, options)
         known = Counter(map(_text_of, present))
@@ -181,7 +183,7 @@ def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) ->
         if new == texts:
             break
         texts = new
-    return texts
+    return texts, not present
 
 
 def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: CheckOptions) -> list[Finding]:

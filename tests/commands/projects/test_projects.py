@@ -381,7 +381,7 @@ def test_names_of_runs_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_new_project_has_no_findings_and_trains(cntkpy, cntkpy_process, tmp_path: Path) -> None:
     assert cntkpy("new", "project", "digits").code == 0
     folder = tmp_path / "digits"
-    assert cntkpy("check", cwd=folder).out == "no problems in 4 configurations\n"
+    assert cntkpy("check", cwd=folder).out == "no problems in 5 configurations\n"
     import jsonschema
 
     schema = json.loads((folder / "cntkpy.schema.json").read_text())
@@ -389,7 +389,22 @@ def test_a_new_project_has_no_findings_and_trains(cntkpy, cntkpy_process, tmp_pa
     assert cntkpy("new", "project", "digits").code == 2
     assert cntkpy("new", "project", "No Name").code == 2
     assert cntkpy_process("run", "dev-small", cwd=folder).code == 0
-    assert (folder / "out" / "dev" / "digits.dnn").exists()
+    assert (folder / "out" / "dev-small" / "digits.dnn").exists()
+
+
+def test_the_page_of_projects_is_as_printed(cntkpy, tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "projects.md").read_text()
+    (make, commands, *_) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    lines = [line.partition(" #")[0].split() for line in [*make.splitlines(), *commands.splitlines()]]
+    assert [words[0] for words in lines] == ["cntkpy", "cd", *["cntkpy"] * 8]
+    assert cntkpy(*lines[0][1:]).code == 0
+    folder = tmp_path / lines[1][1]
+    (toml, *_) = re.findall(r'```toml title="cntkpy.toml"\n(.*?)```', page, re.DOTALL)
+    assert (folder / "cntkpy.toml").read_text().partition("\n\n")[2] == toml
+    for words in lines[2:]:
+        result = cntkpy(*words[1:], cwd=folder)
+        assert result.code == (1 if words[1] == "diff" else 0), (words, result.out, result.err)
+    assert (folder / "out" / "smoke" / "digits.dnn").exists()
 
 
 def test_the_schema_accepts_what_the_program_accepts() -> None:
