@@ -1,4 +1,4 @@
-"""Differences between the site and GitHub: links to files outside of docs, a first page without menus, options unbroken."""
+"""Differences of the site from GitHub: links to files outside of docs, a first page without menus, options whole."""
 
 import posixpath
 import re

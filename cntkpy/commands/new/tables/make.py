@@ -175,4 +175,6 @@ def _summary(plan: Plan, config: Path) -> Iterator[str]:
     model = Path("models") / f"{config.stem}.model"
     if model.exists():
         yield f"  note: {model} is there, and a run goes on from it: remove models/{config.stem}.model* to train anew"
-    yield f"  cntkpy run {shlex.quote(str(config))}"
+    run = f"cntkpy run {shlex.quote(str(config))}"
+    yield f"  {run}"
+    yield f"  {run} command=predict newRows=FILE"
