@@ -294,7 +294,8 @@ def test_files_are_clean(tmp_path):
 
 NORMALISED = (
     "x = Input(2, tag=feature)\ns = Parameter(2, 1)\nb = Parameter(2, 1)\n"
-    "m = Parameter(2, 1, learningRateMultiplier=0)\nv = Parameter(2, 1, init=fixedValue, value=1, learningRateMultiplier=0)\n"
+    "m = Parameter(2, 1, learningRateMultiplier=0)\n"
+    "v = Parameter(2, 1, init=fixedValue, value=1, learningRateMultiplier=0)\n"
     "z = BatchNormalization(x, s, b, m, v, spatial=false, normalizationTimeConstant=20, tag=output)\n"
 )
 
