@@ -104,8 +104,10 @@ def test_modules_of_the_configuration_tool_need_no_extra() -> None:
         "cntkpy.commands.new.tables.columns",
         "cntkpy.commands.new.tables.plan",
         "cntkpy.commands.new.tables.text",
+        "cntkpy.commands.sweeps.analysis",
         "cntkpy.commands.sweeps.journal",
         "cntkpy.commands.sweeps.optuna_study",
+        "cntkpy.commands.sweeps.study_values",
         "cntkpy.commands.tools.preview_picture",
     }
     assert {
