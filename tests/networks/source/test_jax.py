@@ -16,7 +16,7 @@ from cntkpy.networks.source.check import check
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.save import write_source
 
-from .networks import INPUT, RECURRENT, SAMPLES, gate, networks_of, of_example, of_ndl, resnet, source_of
+from .networks import GAPS, INPUT, RECURRENT, SAMPLES, gate, networks_of, of_example, of_ndl, resnet, source_of
 
 pytest.importorskip("jax")
 
@@ -159,6 +159,17 @@ def test_some_results_leave_out_padding(name):
 @pytest.mark.parametrize("name", OVER_SEQUENCES)
 def test_results_leave_out_padding(name):
     assert_equal(of_jax(of_ndl(OVER_SEQUENCES[name]), "z"))
+
+
+def test_windows_with_gaps():
+    source = of_jax(of_ndl(GAPS))
+    assert "mean_pool(x, (2, 1), 3)" in source.text
+    assert_equal(source)
+
+
+@pytest.mark.thorough
+def test_a_network_of_double_precision():
+    assert_equal(of_jax(of_ndl(RECURRENT["lstm with peepholes"], precision="double")))
 
 
 @pytest.mark.thorough
