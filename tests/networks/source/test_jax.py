@@ -172,6 +172,12 @@ def test_a_network_of_double_precision():
     assert_equal(of_jax(of_ndl(RECURRENT["lstm with peepholes"], precision="double")))
 
 
+def test_probabilities_are_drawn_as_such():
+    """Where a probability is not positive, CNTK's gradient is another one."""
+    text = "b = Input(4, tag=label)\np = Input(4, tag=feature)\nz = Plus(CrossEntropy(b, p), Logistic(b, p))\n"
+    assert_equal(of_jax(of_ndl(text), "z"))
+
+
 @pytest.mark.thorough
 def test_a_residual_network(tmp_path):
     assert_equal(of_jax(resnet(tmp_path), title="ResNet20"))
