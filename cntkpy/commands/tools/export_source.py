@@ -1,4 +1,4 @@
-"""`cntkpy export MODEL|CONFIG OUT --to pytorch`: a network as source that needs nothing of this package."""
+"""`cntkpy export MODEL|CONFIG OUT --to pytorch|jax`: a network as source that needs nothing of this package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AskedSource:
         kind: what is written: a word of `cntkpy.networks.source.save.FORMATS`.
         outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
         command: of a configuration, the command whose network it is; empty: the first one with a network.
-        check: whether the source is compared with the network; None: where PyTorch is installed.
+        check: whether the source is compared with the network; None: where the framework is installed.
         training: whether the training of a configuration is written, too.
     """
 
@@ -78,11 +78,11 @@ def export_source(asked: AskedSource) -> int:
     read = _read(asked)
     title = Path(asked.model).name.partition(".")[0]
     outputs = _predictions(read.network) if asked.training else asked.outputs
-    source = export(read.network, ours.constants, Settings(outputs, read.dropout, title))
+    source = export(read.network, ours.constants, Settings(outputs, read.dropout, title, asked.kind))
     programs = {"train.py": _training(read, source, asked)} if asked.training else {}
     for note in source.notes:
         print(f"note: {note}", file=sys.stderr)
-    differences = check.check(source) if (check.installed() if asked.check is None else asked.check) else []
+    differences = check.check(source) if (check.installed(asked.kind) if asked.check is None else asked.check) else []
     for item in differences:
         print(f"{item.name}: largest difference {item.largest:.2g}")
     wrong = ", ".join(f"'{item.name}' by {item.largest:.2g}" for item in differences if not item.allowed)
@@ -91,7 +91,8 @@ def export_source(asked: AskedSource) -> int:
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")
     files = write_source(asked.out, source, f"`{read.origin}`", differences, programs)
     lines = source.text.count("\n")
-    print(f"{asked.out}: class {source.name}, {lines} lines, {len(source.tensors)} tensors")
+    kind = "class" if asked.kind == "pytorch" else "function"
+    print(f"{asked.out}: {kind} {source.name}, {lines} lines, {len(source.tensors)} tensors")
     print(f"files: {', '.join(path.name for path in files)}")
     return 0
 
