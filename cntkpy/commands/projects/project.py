@@ -275,12 +275,8 @@ def folders_of_projects(folder: Path) -> Iterator[Path]:
     Args:
         folder: The folder, which is not one of them.
     """
-    count = 0
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in itertools.islice(os.walk(folder), MAX_FOLDERS):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        count += 1
-        if count > MAX_FOLDERS:
-            return
         path = Path(parent)
         is_project = NAME in names or (PYPROJECT in names and _has_table(path / PYPROJECT))
         if is_project and path != folder:
