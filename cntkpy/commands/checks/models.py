@@ -107,7 +107,7 @@ class Models:
         return whole if _is_epoch(name) and int(number) < self._trained.get(whole, 0) else name
 
     def past_end(self, path: str) -> str | None:
-        """Return the model of an earlier training if `path` is that of its last epoch, which has no number, or later."""
+        """Return the model of an earlier training if `path` is that of its last epoch, without a number, or later."""
         name = os.path.normpath(path)
         whole = name.rpartition(".")[0]
         epochs = self._trained.get(whole, 0)

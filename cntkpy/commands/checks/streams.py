@@ -157,7 +157,7 @@ def _below(nodes: Iterable[Node], trained: bool = False) -> set[str]:
 
 
 def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) -> list[Input]:
-    """Return the inputs from which nodes of a trained network are computed: what is computed before training is constant."""
+    """Return the inputs from which nodes of a trained network are computed; statistics of data are constant."""
     names = _below(nodes, trained=True)
     inputs = (node for node in network.nodes.values() if node.operation.endswith("InputValue") and node.name in names)
     return [
