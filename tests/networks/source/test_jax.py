@@ -350,6 +350,20 @@ def test_the_written_folder_is_used_without_this_package(tmp_path):
     assert "| `x` | `x` | (batch, 2) |" in readme
 
 
+def test_a_function_of_a_program_is_saved(tmp_path):
+    import cntkpy.compat.cntk as C
+
+    x = C.input_variable(3, name="x")
+    z = C.layers.Dense(2, name="z")(C.layers.Dense(4, activation=C.relu)(x))
+    z.save(str(tmp_path / "mlp"), format="jax")
+    names = {}
+    exec((tmp_path / "mlp/model.py").read_text(), names)
+    params = names["load"](tmp_path / "mlp/weights.safetensors")
+    assert sorted(layer["weight"].shape for layer in params.values()) == [(3, 4), (4, 2)]
+    data = np.array([[0.5, -1, 2], [1, 0, 0]], np.float32)
+    np.testing.assert_allclose(names["apply"](params, data), z.eval({x: data}), atol=1e-6)
+
+
 def test_statistics_move_towards_those_of_a_batch():
     """By the time constant in samples; the variance is the unbiased one."""
     source = of_jax(of_ndl(NORMALISED))
