@@ -405,6 +405,26 @@ def test_dropout_in_a_loop_draws_at_each_step():
     assert not np.array_equal(got[0], got[1])
 
 
+def test_a_key_that_is_needed_comes_before_what_may_be_left_out():
+    """Names with dots stand in the docstring as they are."""
+    import jax
+
+    network = of_ndl(
+        NORMALISED.replace("tag=output", "").replace(", )", ")")
+        + "n = RandomLike(z)\nd = Dropout(Plus(z, n), tag=output)\n"
+    )
+    network.rename("d", "part.d")
+    source = of_jax(network.validate())
+    text = " ".join(source.text.split())
+    assert "x: Array, key: Array, training: bool = False" in text
+    assert "Return 'part.d', and the new state." in text
+    params, state = trees(source)
+    apply = loaded(source)["apply"]
+    got, new = apply(params, state, np.zeros((4, 2), np.float32), jax.random.key(1), training=True)
+    assert got.shape == (4, 2)
+    assert not np.array_equal(new["z"]["mean"], state["z"]["mean"])
+
+
 def test_random_numbers_need_a_key():
     import jax
 
