@@ -350,6 +350,13 @@ def test_the_written_folder_is_used_without_this_package(tmp_path):
     assert "| `x` | `x` | (batch, 2) |" in readme
 
 
+def test_weights_of_layers_that_are_not_trained_are_listed(tmp_path):
+    text = INPUT + "W = Parameter(2, 3, learningRateMultiplier=0)\nb = Parameter(2)\n"
+    write_source(tmp_path / "out", of_jax(of_ndl(text + "z = Plus(Times(W, x), b, tag=output)\n")), "a test")
+    readme = (tmp_path / "out/README.md").read_text()
+    assert "The network does not train `z.weight`: give an optimiser no gradient of them." in readme
+
+
 def test_a_function_of_a_program_is_saved(tmp_path):
     import cntkpy.compat.cntk as C
 
