@@ -257,7 +257,7 @@ def test_every_helper_is_written_for_both_frameworks():
     assert jax - torch == {
         *("batch_norm", "normalised", "linear", "conv", "dropout", "lstm", "gru", "rnn", "rnn_relu", "both_ways"),
         *("scan_steps", "fold", "sizes", "pads", "max_pool", "mean_pool", "windows", "top", "convolve_transposed"),
-        *("plain_cross_entropy", "square_error"),
+        *("plain_cross_entropy", "square_error", "with_slope"),
     }
 
 
