@@ -13,8 +13,10 @@ from cntkpy.commands.actions.train import TrainParameters
 
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
+    from cntkpy.commands.tools.export_training import Written
     from cntkpy.networks.graph.network import ValidatedNetwork
-    from cntkpy.networks.source.export import Source
+    from cntkpy.networks.source.check import Data
+    from cntkpy.networks.source.export import Settings, Source
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class AskedSource:
         command: of a configuration, the command whose network it is; empty: the first one with a network.
         check: whether the source is compared with the network; None: where PyTorch is installed.
         training: whether the training of a configuration is written, too.
+        data: what reads the data of a training: `own`, the program itself, or `cntkpy`.
     """
 
     model: str
@@ -38,6 +41,7 @@ class AskedSource:
     command: str = ""
     check: bool | None = None
     training: bool = False
+    data: str = "own"
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,14 @@ class _Read:
         dropout: the rate of the first epoch; None: no configuration says one.
         origin: the file that it was read from.
         section: the command of a configuration; None: it was no configuration.
+        command: the name of that command.
     """
 
     network: ValidatedNetwork
     dropout: float | None
     origin: str
     section: ConfigParameters | None = None
+    command: str = ""
 
 
 def export_source(asked: AskedSource) -> int:
@@ -77,39 +83,53 @@ def export_source(asked: AskedSource) -> int:
         raise UserError("CannotWrite", message, hint="give the name of a folder, which may be new")
     read = _read(asked)
     title = Path(asked.model).name.partition(".")[0]
-    outputs = _predictions(read.network) if asked.training else asked.outputs
-    source = export(read.network, ours.constants, Settings(outputs, read.dropout, title))
-    programs = {"train.py": _training(read, source, asked)} if asked.training else {}
+    settings = Settings(asked.outputs, read.dropout, title)
+    programs: dict[str, str] = {}
+    notes: list[str] = []
+    if asked.training:
+        written = _training(read, settings, asked)
+        source, programs["train.py"], notes = written.source, written.text, written.notes
+    else:
+        source = export(read.network, ours.constants, settings)
     for note in source.notes:
         print(f"note: {note}", file=sys.stderr)
-    differences = check.check(source) if (check.installed() if asked.check is None else asked.check) else []
+    compared = check.installed() if asked.check is None else asked.check
+    differences = check.check(source, _data(read, source)) if compared else []
     for item in differences:
         print(f"{item.name}: largest difference {item.largest:.2g}")
     wrong = ", ".join(f"'{item.name}' by {item.largest:.2g}" for item in differences if not item.allowed)
     if wrong:
         message = f"the source computes other values than the network: {wrong}; {asked.out} is not written"
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")
-    files = write_source(asked.out, source, f"`{read.origin}`", differences, programs)
+    files = write_source(asked.out, source, f"`{read.origin}`", differences, programs, notes)
     lines = source.text.count("\n")
     print(f"{asked.out}: class {source.name}, {lines} lines, {len(source.tensors)} tensors")
     print(f"files: {', '.join(path.name for path in files)}")
+    if not compared and asked.check is None:
+        print("not compared with the network: PyTorch is not installed; pip install torch, then export again")
     return 0
 
 
-def _predictions(network: ValidatedNetwork) -> tuple[str, ...]:
-    """The names of the nodes that the criteria look at."""
-    from cntkpy.networks.source.graph import prediction_nodes
+def _data(read: _Read, source: Source) -> list[Data]:
+    """The first minibatches of the reader of a configuration, if it can be opened."""
+    from cntkpy.commands.tools.export_check import reader_data
 
-    return tuple(node.name for node in prediction_nodes(network))
+    if read.section is None:
+        return []
+    data, why = reader_data(read.section, source)
+    if why:
+        print(f"note: compared on random data alone; the data of the reader: {why}", file=sys.stderr)
+    return data
 
 
-def _training(read: _Read, source: Source, asked: AskedSource) -> str:
-    from cntkpy.commands.tools.export_training import training
+def _training(read: _Read, settings: Settings, asked: AskedSource) -> Written:
+    from cntkpy.commands.tools.export_training import Asked, write_training
 
     if read.section is None:
         message = f"--training needs a configuration, and {asked.model} is a model file"
         raise UserError("InvalidArgument", message, hint="name the configuration that trains it")
-    return training(read.section, read.network, source, Path(asked.model).name)
+    training = Asked(asked.model, read.command, read.section, read.network, asked.data != "cntkpy")
+    return write_training(training, settings)
 
 
 def _read(asked: AskedSource) -> _Read:
@@ -133,12 +153,12 @@ def _of_configuration(asked: AskedSource) -> _Read:
     section = root.section(described.command)
     trained = _trained_model(section)
     if trained is not None and trained.is_file() and not asked.training:
-        return _Read(load_model(trained), _dropout(section), str(trained), section)
+        return _Read(load_model(trained), _dropout(section), str(trained), section, described.command)
     if trained is not None and not asked.training:
         print(f"note: there is no model {trained} yet; the weights are those before training", file=sys.stderr)
     network = described.network
     network.values = True
-    return _Read(network.validate(), _dropout(section), Path(asked.model).name, section)
+    return _Read(network.validate(), _dropout(section), Path(asked.model).name, section, described.command)
 
 
 def _trained_model(section: ConfigParameters) -> Path | None:

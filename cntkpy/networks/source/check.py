@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from cntkpy.cntk_config.base.extras import command_for
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.compile.differentiable import check_gradient
 from cntkpy.networks.compile.evaluate import compile_network, own_mask
-from cntkpy.networks.graph.axes import ONE
+from cntkpy.networks.graph.axes import ONE, equal_lengths
 from cntkpy.networks.graph.network import Node
 from cntkpy.networks.onnx import ours
 from cntkpy.networks.source.export import Source
@@ -91,22 +91,60 @@ def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
     random, graph = np.random.default_rng(seed), source.graph
     labels = {node.name for node in graph.network.groups["label"]}
     labels |= {node.input(0).name for node in graph.users if node.operation in OF_LABELS}
+    tied, classes = _tied_axes(source), _classes(source)
     for steps in STEPS if graph.along_time else (1,):
         lengths: dict[str, np.ndarray] = {}
         values: dict[str, np.ndarray] = {}
         for node in graph.plan.inputs:
             axis = str(node.axis)
-            entry = 1 if node.axis == ONE else steps
+            chief = tied.get(axis, axis)
+            entry = 1 if ONE in (node.axis, chief) else steps
             if axis not in lengths and node.axis != ONE and graph.along_time:
-                lengths[axis] = np.array([entry, *random.integers(1, entry + 1, SEQUENCES - 1)])
+                if chief not in lengths:
+                    lengths[chief] = np.array([entry, *random.integers(1, entry + 1, SEQUENCES - 1)])
+                lengths[axis] = lengths[chief]
             array = random.normal(size=(entry, SEQUENCES, *reversed(node.shape or ())))
-            if node.operation == "SparseInputValue" or node.name in labels:
+            if node.name in classes:
+                array = _word_labels(random, array.shape, *classes[node.name])
+            elif node.operation == "SparseInputValue" or node.name in labels:
                 flat = np.zeros_like(array).reshape(entry, SEQUENCES, -1)
                 places = random.integers(0, flat.shape[-1], (entry, SEQUENCES, 1))
                 np.put_along_axis(flat, places, 1, axis=2)
                 array = flat.reshape(array.shape)
             values[node.name] = array.astype(graph.network.dtype)
         yield Data(values, lengths)
+
+
+def _classes(source: Source) -> dict[str, tuple[int, int]]:
+    """Return, for labels of criteria with word classes, the numbers of words and of classes."""
+    return {
+        node.input(0).name: ((node.input(2).shape or (1, 1))[1], (node.input(3).shape or (1,))[0])
+        for node in source.graph.users
+        if node.operation == "ClassBasedCrossEntropyWithSoftmax"
+    }
+
+
+def _word_labels(random: np.random.Generator, shape: tuple[int, ...], words: int, classes: int) -> np.ndarray:
+    """Return labels: word, class, first word of the class, word behind the last one of the class."""
+    result = np.zeros(shape)
+    word = random.integers(0, words, shape[:2])
+    bounds = np.linspace(0, words, classes + 1).astype(int)
+    group = np.searchsorted(bounds, word, side="right") - 1
+    for place, number in enumerate((word, group, bounds[group], bounds[group + 1])):
+        result.reshape(*shape[:2], -1)[..., place] = number
+    return result
+
+
+def _tied_axes(source: Source) -> dict[str, str]:
+    """Return, for time axes whose sequences have the lengths of another one, that one."""
+    network = source.graph.filled()
+    below = network.below([network.find(node.name) for node in source.outputs])
+    result: dict[str, str] = {}
+    for _, first, second in equal_lengths(below):
+        axes = sorted({str(first.axis), str(second.axis)}, key=lambda axis: (axis != ONE, axis))
+        for axis in axes:
+            result[axis] = result.get(axes[0], axes[0])
+    return result
 
 
 class Result(NamedTuple):
@@ -257,15 +295,22 @@ def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> 
                 theirs = None if theirs is None else theirs[inside]
             theirs = np.zeros_like(ours_) if theirs is None else theirs
             result.append(difference(f"gradient by {node.name}", theirs, ours_, GRADIENTS))
+    return [*result, *_of_parameters(source, wanted, got)]
+
+
+def _of_parameters(source: Source, wanted: Result, got: Result) -> Iterator[Difference]:
+    """Yield the differences of gradients by parameters of the module."""
     for name, tensor in source.tensors.items():
-        if tensor.source is None or tensor.arrange is None or f"/{name}" not in got.gradients:
+        theirs, joined = got.gradients.get(f"/{name}"), tensor.joined
+        if theirs is None:
             continue
-        entry = wanted.gradients.get(tensor.source.name)
-        if entry is not None:
-            result.append(
-                difference(f"gradient by {name}", got.gradients[f"/{name}"], tensor.arrange(entry), GRADIENTS)
-            )
-    return result
+        if joined is not None and joined.sources and all(item.name in wanted.gradients for item in joined.sources):
+            known = joined.known
+            entry = joined.arrange([wanted.gradients[item.name] for item in joined.sources])[known]
+            yield difference(f"gradient by {name}", theirs[known], entry, GRADIENTS)
+        elif tensor.source is not None and tensor.arrange is not None and tensor.source.name in wanted.gradients:
+            entry = tensor.arrange(wanted.gradients[tensor.source.name])
+            yield difference(f"gradient by {name}", theirs, entry, GRADIENTS)
 
 
 def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> Difference:
@@ -284,12 +329,12 @@ def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> 
     return Difference(name, largest, largest <= bound)
 
 
-def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference]:
-    """Return, for each output and gradient, the largest difference.
+def check(source: Source, data: Iterable[Data] = ()) -> list[Difference]:
+    """Return, for each output and gradient, the largest difference on random data and on given data.
 
     Args:
         source: the module.
-        data: minibatches; None: random ones.
+        data: minibatches beside random ones.
 
     Raises:
         UserError: PyTorch or JAX is not installed.
@@ -299,7 +344,7 @@ def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference
     module = module_of(source)
     gradients = _differentiable(source)
     result: dict[str, Difference] = {}
-    for minibatch in random_data(source) if data is None else data:
+    for minibatch in (*random_data(source), *data):
         for item in compare(source, module, minibatch, gradients):
             leading = result.get(item.name, item)
             result[item.name] = Difference(

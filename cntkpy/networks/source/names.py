@@ -18,7 +18,7 @@ _EMPTY = re.compile(r"^(_+|x|y|z?_|arrayOfFunctions\[\d+\]|value|result|apply|ou
 _PYTHON = ("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times")
 """Names, in lower case, that functions of Python give their results."""
 
-RESERVED = {*keyword.kwlist, *dir(builtins), *HELPERS, "self", "torch", "nn", "F", "t", "mask", "Tensor", "math"}
+RESERVED = {*keyword.kwlist, *dir(builtins), *HELPERS, "self", "torch", "nn", "F", "t", "mask", "Tensor", "math", "l"}
 
 
 def snake(text: str) -> str:

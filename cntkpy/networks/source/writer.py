@@ -289,7 +289,8 @@ class Writer:
         else:
             self.init.append(f'self.register_buffer("{name}", torch.empty({sizes}))')
         source = node if node.is_parameter else None
-        self.tensors[name] = Tensor(self.graph.value(node), source, lambda array: array.reshape(dims))
+        value, buffer = self.graph.value(node), not node.trainable
+        self.tensors[name] = Tensor(value, source, lambda array: array.reshape(dims), buffer=buffer)
         self.values[node] = Value(f"self.{name}", 0, dims)
         return self.values[node]
 
