@@ -119,6 +119,7 @@ def load_grammar(name: str):
     return grammar.load(name, start=starts[name])
 
 
+@pytest.mark.thorough
 def test_every_pattern_that_a_function_makes_has_an_example() -> None:
     assert set(gathered().unknown) == set(MADE)
 

@@ -12,7 +12,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 RANDOM = np.random.default_rng(3)
 DATA, LENGTHS = RANDOM.normal(size=(3, 4, 2)), np.array([2.0, 4.0, 1.0])
 OTHER = [RANDOM.normal(size=(n, 3)) for n in (3, 1, 4)]
-PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 
 
 def same(found: Any, expected: Any, dtype: Any) -> None:

@@ -217,6 +217,7 @@ def test_inputs_with_axes_of_their_own(second: str, told: str, cntkpy) -> None:
     assert len(found) == bool(told) and all(told in line for line in found), got.out
 
 
+@pytest.mark.thorough
 def test_samples_have_no_findings_beside_their_data(cntkpy, tmp_path: Path) -> None:
     shutil.copytree(
         ROOT / "sample_configs", tmp_path / "sample_configs", ignore=shutil.ignore_patterns("output", "plugin")

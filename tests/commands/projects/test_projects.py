@@ -59,6 +59,7 @@ def processor_seconds(folder: Path, *words: str) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
+@pytest.mark.thorough
 def test_twelve_compositions_take_a_second_more_than_one_at_most(tmp_path: Path) -> None:
     write(tmp_path, repository())
     processor_seconds(tmp_path, "dev-small")  # compiles the modules

@@ -66,6 +66,7 @@ def test_reader_writer_and_action_of_an_installed_package(installed: Path, tmp_p
     assert np.mean([a == b for a, b in zip(found, kinds, strict=True)]) > 0.9
 
 
+@pytest.mark.thorough
 def test_tools_know_the_package(here) -> None:
     got = here("preview", "sample_configs/plugin/flowers.cntk", "train", "--format", "json")
     assert got.code == 0, got.err

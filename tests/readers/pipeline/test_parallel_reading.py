@@ -346,6 +346,7 @@ def test_loads_that_nobody_wants_any_more_are_not_made():
     assert wanted()[0].chunk.streams["x"].values.tolist() == list(range(20))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [{"threads": 0}, {"threads": 1}, {"threads": 0, "callers": 3}])
 def test_chunks_that_are_not_needed_any_more_are_let_go_of(parallel, tools, how):
     reader = parallel(text_of(3000), threads="callers" in how, randomize=False)

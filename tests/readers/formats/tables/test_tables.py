@@ -339,6 +339,7 @@ def test_a_row_group_that_claims_more_rows_than_it_has(monkeypatch: pytest.Monke
         samples(path, "x:1")
 
 
+@pytest.mark.thorough
 @pytest.mark.malformed
 def test_mutated_files_are_read_or_refused(kind: str) -> None:
     """Bytes changed at random: numbers, or one error; never anything else."""

@@ -164,6 +164,7 @@ def by_hand(text, main):
     return [list(column) for column in zip(*(one for one in found if one[1]), strict=True)]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(
     sequences=st.lists(
@@ -210,6 +211,7 @@ def test_lengths_take_a_byte_each_if_they_fit(tmp_path):
         assert lengths.dtype == (np.uint8 if most < 256 else np.int32)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", [text_codes.NUMBERS, text_codes.NAMES, text_codes.LINES])
 @pytest.mark.parametrize("high", [1, 3])
 def test_offsets_beyond_four_gigabytes(mode, high):

@@ -320,6 +320,7 @@ def test_no_byte_of_the_cache_can_change_unnoticed(case: Case, step: int) -> Non
     assert refused == sum(at % step == 0 for at in used)
 
 
+@pytest.mark.thorough
 def test_a_text_that_was_changed_and_given_its_old_time(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     case.text.write_text(TEXT * 3000)
     case.read()
