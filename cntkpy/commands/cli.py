@@ -263,7 +263,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     return plot(list(logs), out, node)
 
 
-@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, PyTorch source, or arrays.")
+@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, source, or arrays.")
 @click.argument("model")
 @click.argument("out")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="NODE", help="Node to export; may be repeated.")
@@ -274,9 +274,9 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
-@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch.")
+@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch or jax.")
 @click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
-@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration.")
+@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration, for PyTorch.")
 @click.option(
     "--data",
     "own_data",
@@ -285,7 +285,9 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     help="What reads the data of train.py: its own code, or the readers of cntkpy, in their order.",
 )
 @click.option(
-    "--check/--no-check", default=None, help="Compare with onnxruntime or PyTorch.  [default: where it is installed]"
+    "--check/--no-check",
+    default=None,
+    help="Compare with onnxruntime, PyTorch or JAX.  [default: where it is installed]",
 )
 def export_command(
     model: str,
@@ -302,6 +304,11 @@ def export_command(
     if to is not None:
         from cntkpy.commands.tools.export_source import AskedSource, export_source
 
+        if training and to.lower() == "jax":
+            raise click.UsageError(
+                "--training writes a program of PyTorch. Use --to pytorch, or leave out --training: --to jax writes the"
+                " model, whose apply is differentiable."
+            )
         options = command, check, training, own_data
         return export_source(AskedSource(model, out, to.lower(), settings["outputs"], *options))
     from cntkpy.commands.tools.export import Asked, export_file

@@ -187,8 +187,8 @@ Examples:
 
 EXPORT = """\
 Write a model for other programs: OUT.onnx is an ONNX model, OUT.npz and
-OUT.safetensors are its parameters. With --to pytorch, OUT is a folder with the
-network as source: model.py, weights.safetensors and README.md.
+OUT.safetensors are its parameters. With --to pytorch or --to jax, OUT is a
+folder with the network as source: model.py, weights.safetensors and README.md.
 
 \b
 MODEL is a model file of cntkpy or of CNTK. An ONNX model has the nodes of the
@@ -198,14 +198,15 @@ computes it on random data, and values that differ are an error. Both are in the
 extra `onnx`.
 
 \b
-Source has the layers of PyTorch where it has them, and formulas elsewhere.
-MODEL may be a configuration, too: the model that its command trained is
-written, or its network before training. Where PyTorch is installed, values and
-gradients are compared with those of the network first.
+Source is a module of PyTorch, or functions of JAX: layers where it has them,
+formulas elsewhere. MODEL may be a configuration, too: the model that its
+command trained is written, or its network before training. Where the framework
+is installed, values and gradients are compared with those of the network first.
 
 \b
 Examples:
   cntkpy export models/digits.dnn digits --to pytorch
+  cntkpy export models/digits.dnn digits --to jax
   cntkpy export models/digits.dnn digits.onnx
   cntkpy export models/digits.dnn digits.onnx --output h1 --softmax z
   cntkpy export models/digits.dnn digits.npz

@@ -15,7 +15,7 @@ from cntkpy.networks.graph.axes import ONE
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
     from cntkpy.networks.graph.network import Node
-    from cntkpy.networks.source.check import Data
+    from cntkpy.networks.source.check_data import Data
     from cntkpy.networks.source.export import Source
     from cntkpy.readers.minibatch import Minibatch
 
@@ -54,7 +54,7 @@ def _data(source: Source, minibatch: Minibatch) -> Data:
     Raises:
         UserError: the minibatch lacks an input.
     """
-    from cntkpy.networks.source.check import Data
+    from cntkpy.networks.source.check_data import Data
     from cntkpy.trainers.step.stack import stream_of
 
     along_time, dtype = source.graph.along_time, source.graph.network.dtype

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.nodes.source_support.values import dims_of
 from cntkpy.networks.source.training import data
 from cntkpy.networks.source.training.data import Stream
-from cntkpy.networks.source.values import dims_of
 from cntkpy.readers.parameters import DeserializerParameters, OrderParameters, ReaderParameters
 
 if TYPE_CHECKING:

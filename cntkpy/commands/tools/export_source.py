@@ -1,4 +1,4 @@
-"""`cntkpy export MODEL|CONFIG OUT --to pytorch`: a network as source that needs nothing of this package."""
+"""`cntkpy export MODEL|CONFIG OUT --to pytorch|jax`: a network as source that needs nothing of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
     from cntkpy.commands.tools.export_training import Written
     from cntkpy.networks.graph.network import ValidatedNetwork
-    from cntkpy.networks.source.check import Data
+    from cntkpy.networks.source.check_data import Data
     from cntkpy.networks.source.export import Settings, Source
 
 
@@ -29,7 +29,7 @@ class AskedSource:
         kind: what is written: a word of `cntkpy.networks.source.save.FORMATS`.
         outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
         command: of a configuration, the command whose network it is; empty: the first one with a network.
-        check: whether the source is compared with the network; None: where PyTorch is installed.
+        check: whether the source is compared with the network; None: where the framework is installed.
         training: whether the training of a configuration is written, too.
         data: what reads the data of a training: `own`, the program itself, or `cntkpy`.
     """
@@ -83,7 +83,7 @@ def export_source(asked: AskedSource) -> int:
         raise UserError("CannotWrite", message, hint="give the name of a folder, which may be new")
     read = _read(asked)
     title = Path(asked.model).name.partition(".")[0]
-    settings = Settings(asked.outputs, read.dropout, title)
+    settings = Settings(asked.outputs, read.dropout, title, asked.kind)
     programs: dict[str, str] = {}
     notes: list[str] = []
     if asked.training:
@@ -93,7 +93,7 @@ def export_source(asked: AskedSource) -> int:
         source = export(read.network, ours.constants, settings)
     for note in source.notes:
         print(f"note: {note}", file=sys.stderr)
-    compared = check.installed() if asked.check is None else asked.check
+    compared = check.installed(asked.kind) if asked.check is None else asked.check
     differences = check.check(source, _data(read, source)) if compared else []
     for item in differences:
         print(f"{item.name}: largest difference {item.largest:.2g}")
@@ -103,7 +103,8 @@ def export_source(asked: AskedSource) -> int:
         raise UserError("NotSupported", message, hint="--no-check writes it; please report the network")
     files = write_source(asked.out, source, f"`{read.origin}`", differences, programs, notes)
     lines = source.text.count("\n")
-    print(f"{asked.out}: class {source.name}, {lines} lines, {len(source.tensors)} tensors")
+    kind = "class" if asked.kind == "pytorch" else "function"
+    print(f"{asked.out}: {kind} {source.name}, {lines} lines, {len(source.tensors)} tensors")
     print(f"files: {', '.join(path.name for path in files)}")
     if not compared and asked.check is None:
         print("not compared with the network: PyTorch is not installed; pip install torch, then export again")

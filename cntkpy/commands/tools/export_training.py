@@ -20,9 +20,9 @@ from cntkpy.networks.source.training.program import Epochs, Group, Training
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
     from cntkpy.networks.graph.network import Node, ValidatedNetwork
+    from cntkpy.networks.nodes.source_support.layers import Tensor
     from cntkpy.networks.source.export import Settings, Source
     from cntkpy.networks.source.function import Function
-    from cntkpy.networks.source.layers import Tensor
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.trainers.parameters.sgd import SGDParameters
 
@@ -343,7 +343,7 @@ class _Writer:
 
     def _names(self) -> tuple[dict[Node, str], list[str]]:
         """Names of what the network gives, and of the criteria."""
-        from cntkpy.networks.source.names import Names, given_name
+        from cntkpy.networks.nodes.source_support.names import Names, given_name
 
         taken = {"model", "data", "batch", "optimiser", "epoch", "size", "rate", "momentum", "totals", "count", "total"}
         names = Names(taken | {"samples", "seen", "group", "module", "sequences", "minibatch", "name", "F"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.source_support.layers import Unit
+from cntkpy.networks.nodes.source_support.values import dims_of
 from cntkpy.networks.source.graph import Graph
-from cntkpy.networks.source.layers import Unit
-from cntkpy.networks.source.values import dims_of
 
 Span = tuple[int, int]
 
@@ -164,3 +164,9 @@ def _block(graph: Graph, units: list[Unit]) -> Block:
     operands = [node for node in read if node not in made and not graph.is_leaf(node)]
     residual = any(unit.node.operation == "Plus" and unit.layer is None for unit in units)
     return Block(units, operands, units[-1].node, residual)
+
+
+def block_name(block: Block) -> str:
+    """Return what the class of a block is called."""
+    shortcut = sum(unit.layer is not None and unit.layer.hint == "conv" for unit in block.units) > 2
+    return ("ShortcutBlock" if shortcut else "ResidualBlock") if block.residual else "Block"

@@ -8,13 +8,15 @@ from typing import NamedTuple
 from cntkpy.networks import nodes
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.source_support.helpers import with_needs
+from cntkpy.networks.nodes.source_support.values import Value, lead_of
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.export import refusal
 from cntkpy.networks.source.graph import Evaluate, Graph
-from cntkpy.networks.source.helpers import HELPERS, with_needs
-from cntkpy.networks.source.values import Value, lead_of
-from cntkpy.networks.source.writer import Planner, Writer, kind_of
+from cntkpy.networks.source.planner import Planner
+from cntkpy.networks.source.torch_form import TORCH, TorchForm, kind_of
+from cntkpy.networks.source.writer import Writer
 
 
 class Function(NamedTuple):
@@ -54,9 +56,9 @@ def criteria_function(
         node = copy.find(name)
         node.kind, node.inputs, node.options = nodes.operation("InputValue"), [], {"dynamicAxis": ""}
     graph = Graph(copy, names, evaluate)
-    planner, helpers = Planner(graph, 0.0), set[str]()
+    planner, helpers = Planner(graph, TORCH, 0.0), set[str]()
     units = planner.units(graph.components)
-    writer = Writer(graph, planner, Classes(), helpers)
+    writer = Writer(planner, TorchForm(), Classes(), helpers)
     for node in graph.inputs:
         writer.argument(node, lead_of(node, graph.along_time))
     outputs = [graph.canonical(node) for node in graph.outputs]
@@ -71,7 +73,7 @@ def criteria_function(
     head = f"def criteria({typed}) -> {kind_of(len(outputs))}:"
     doc = '    """Return sums over the samples of the minibatch."""'
     body = "\n".join([head, doc, *(f"    {line}" for line in writer.body.lines)])
-    text = "\n\n\n".join([*(HELPERS[name] for name in with_needs(helpers)), plain(body)])
+    text = "\n\n\n".join([*(TORCH.helpers[name] for name in with_needs(TORCH.helpers, helpers)), plain(body)])
     return Function(layout.laid_out(text), graph.inputs, list(writer.body.asked), graph.along_time, own)
 
 

@@ -11,9 +11,9 @@ from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.graph import axes
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
+from cntkpy.networks.nodes.source_support import steps
+from cntkpy.networks.nodes.source_support.values import dims_of
 from cntkpy.networks.onnx.export import along_time, fixed_nodes
-from cntkpy.networks.source import steps
-from cntkpy.networks.source.values import dims_of
 
 Evaluate = Callable[[ValidatedNetwork, list[str]], Mapping[str, np.ndarray]]
 

@@ -23,6 +23,22 @@ def method(name: str, arguments: list[str], lines: list[str], doc: str, result: 
     return "\n".join(text)
 
 
+def function(name: str, arguments: list[str], lines: list[str], doc: str, result: str) -> str:
+    """Return a function.
+
+    Args:
+        name: of the function.
+        arguments: with their types.
+        lines: its statements; a blank one is a blank line.
+        doc: the docstring, without indentation.
+        result: the type of the result.
+    """
+    text = [f"def {name}({', '.join(arguments)}) -> {result}:", indented(docstring(doc), 4)]
+    if lines[0].startswith("def "):
+        text.append("")
+    return "\n".join([*text, *(f"    {line}" if line else "" for line in lines)])
+
+
 def docstring(doc: str) -> str:
     """Return a text as a docstring."""
     return f'"""{doc}"""' if "\n" not in doc else f'"""{doc}\n"""'
@@ -55,6 +71,8 @@ def wrapped(line: str) -> str:
         return code
     begin, end = place
     indent = " " * (len(code) - len(code.lstrip()))
+    if rows := _sum_rows(code):
+        return "\n".join(rows)
     inside = code[begin + 1 : end]
     head, tail = code[: begin + 1], code[end:]
     one_line = f"{indent}    {inside}"
@@ -63,6 +81,42 @@ def wrapped(line: str) -> str:
         return f"{head}\n{one_line}\n{indent}{tail}"
     rows = [wrapped(f"{indent}    {part.strip()},") for part in parts]
     return "\n".join([head, *rows, f"{indent}{tail}"])
+
+
+def _sum_rows(code: str) -> list[str]:
+    """Return a statement with parentheses around its value, which has operators outside of brackets; else none."""
+    head, sign, value = code.partition(" = ")
+    if not sign:
+        head, sign, value = code.partition("return ")
+    indent = " " * (len(code) - len(code.lstrip()))
+    for operators in ((" + ", " - "), (" * ", " / ", " @ ")):
+        places = [place for place in _outside(value) if value[place : place + 3] in operators]
+        if places and sign:
+            begin = f"{head}{sign}("
+            if len(indent) + 4 + len(value) <= WIDTH:
+                return [begin, f"{indent}    {value}", f"{indent})"]
+            parts = [value[i:j] for i, j in zip([0, *places], [*places, len(value)], strict=True)]
+            rows = [wrapped(f"{indent}    {part.strip()}") for part in parts]
+            return [begin, *rows, f"{indent})"]
+    return []
+
+
+def _outside(text: str) -> list[int]:
+    """The places of letters that are in no brackets and no text."""
+    depth, quote = 0, ""
+    result: list[int] = []
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif not depth:
+            result.append(place)
+    return result
 
 
 def laid_out(text: str) -> str:

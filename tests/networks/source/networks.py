@@ -42,8 +42,8 @@ def networks_of(path):
                 raise
 
 
-def source_of(network, *outputs, title="Model"):
-    return export(network, ours.constants, Settings(outputs, title=title))
+def source_of(network, *outputs, title="Model", framework="pytorch"):
+    return export(network, ours.constants, Settings(outputs, title=title, framework=framework))
 
 
 def of_ndl(text, seed=0):

@@ -10,8 +10,7 @@ import pytest
 from cntkpy.cntk_config import UserError
 from cntkpy.networks import nodes
 from cntkpy.networks.source.layout import WIDTH
-from cntkpy.networks.source.rules.table import REFUSED, RULES
-from cntkpy.networks.source.writer import NUMBERS
+from cntkpy.networks.source.table import NUMBERS, REFUSED, RULES
 
 from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cntkpy.networks.source.values import Dims
+from cntkpy.networks.nodes.source_support.values import Dims
 
 FRAMES, STEPS, ONE_EACH, TOGETHER = "frames", "steps", "one", "together"
 """Forms of a stream in a batch: (samples, ...) of single samples; padded (batch, steps, ...); one sample for each

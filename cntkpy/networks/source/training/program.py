@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cntkpy.networks.nodes.source_support.values import number
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.training import data, optimiser
 from cntkpy.networks.source.training.data import Loading, Pictures, Reader
 from cntkpy.networks.source.training.optimiser import Rule
-from cntkpy.networks.source.values import number
 
 
 @dataclass(frozen=True)

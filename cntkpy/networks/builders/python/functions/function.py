@@ -591,12 +591,12 @@ class Function(Variable, Evaluated):
         Args:
             path: the file.
             format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`, and
-                criteria as a value for each sample; it needs the package onnx. `"pytorch"`: a folder with the
-                function as a module of PyTorch, `model.py`, and its weights. Anything else: a model file of this
-                package.
+                criteria as a value for each sample; it needs the package onnx. `"pytorch"` or `"jax"`: a
+                folder with the function as a module of PyTorch, or as functions of JAX, `model.py`, and its weights.
+                Anything else: a model file of this package.
 
         Raises:
-            UserError: an operation has no equivalent in ONNX or PyTorch; the file cannot be written.
+            UserError: an operation has no equivalent in ONNX, PyTorch or JAX; the file cannot be written.
         """
         path = check_path("the name of a model file", filename)
         if are_free(self.roots):
@@ -612,11 +612,12 @@ class Function(Variable, Evaluated):
             outputs = tuple(node.name for node in network.groups["output"])
             save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
             return
-        if str(format).lower() == "pytorch":
+        if str(format).lower() in ("pytorch", "jax"):
             from cntkpy.networks.source.save import save_source
 
             network = as_reread(self.network)
-            save_source(path, network, tuple(node.name for node in network.groups["output"]))
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_source(path, network, outputs, str(format).lower())
             return
         save_model(path, self.network)
 
