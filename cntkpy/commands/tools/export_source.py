@@ -14,6 +14,7 @@ from cntkpy.commands.actions.train import TrainParameters
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
     from cntkpy.commands.tools.export_training import Written
+    from cntkpy.commands.tools.network_of import Described
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.networks.source.check_data import Data
     from cntkpy.networks.source.export import Settings, Source
@@ -77,11 +78,12 @@ def export_source(asked: AskedSource) -> int:
     if asked.kind not in FORMATS:
         message = f"a network cannot be written as '{asked.kind}'"
         hint = suggestion(asked.kind, FORMATS) or f"possible: {', '.join(FORMATS)}"
-        raise UserError("InvalidArgument", message, hint=hint)
+        raise ConfigError("InvalidArgument", message, hint=hint)
     if Path(asked.out).is_file():
         message = f"'{asked.out}' is a file; a folder is written"
-        raise UserError("CannotWrite", message, hint="give the name of a folder, which may be new")
+        raise ConfigError("CannotWrite", message, hint="give the name of a folder, which may be new")
     read = _read(asked)
+    _check_outputs(read.network, asked)
     title = Path(asked.model).name.partition(".")[0]
     settings = Settings(asked.outputs, read.dropout, title, asked.kind)
     programs: dict[str, str] = {}
@@ -107,8 +109,34 @@ def export_source(asked: AskedSource) -> int:
     print(f"{asked.out}: {kind} {source.name}, {lines} lines, {len(source.tensors)} tensors")
     print(f"files: {', '.join(path.name for path in files)}")
     if not compared and asked.check is None:
-        print("not compared with the network: PyTorch is not installed; pip install torch, then export again")
+        needed = "torch" if asked.kind == "pytorch" else "jax"
+        print(f"not compared with the network: {needed} is not installed (pip install {needed}; then --check)")
     return 0
+
+
+CANDIDATES = 5
+"""Nodes at most that are offered in the place of one that the network lacks."""
+
+
+def _check_outputs(network: ValidatedNetwork, asked: AskedSource) -> None:
+    """See that the network has the nodes that are asked for.
+
+    Raises:
+        ConfigError: it lacks one; outputs and what criteria look at are offered in its place.
+    """
+    from cntkpy.networks.source.graph import prediction_nodes
+
+    if asked.training and asked.outputs:
+        message = "--training chooses the outputs: what the criteria look at"
+        raise ConfigError("InvalidArgument", message, hint="leave out --output, or --training")
+    for name in asked.outputs:
+        try:
+            network.find(name)
+        except UserError as problem:
+            nodes = dict.fromkeys([*network.groups["output"], *prediction_nodes(network)])
+            listed = ", ".join([node.name for node in nodes][:CANDIDATES])
+            hint = problem.diagnostic.hint or f"name an output, for instance {listed}; `cntkpy show` lists all nodes"
+            raise ConfigError(problem.diagnostic.kind, problem.message, hint=hint) from None
 
 
 def _data(read: _Read, source: Source) -> list[Data]:
@@ -128,7 +156,7 @@ def _training(read: _Read, settings: Settings, asked: AskedSource) -> Written:
 
     if read.section is None:
         message = f"--training needs a configuration, and {asked.model} is a model file"
-        raise UserError("InvalidArgument", message, hint="name the configuration that trains it")
+        raise ConfigError("InvalidArgument", message, hint="name the configuration that trains it")
     training = Asked(asked.model, read.command, read.section, read.network, asked.data != "cntkpy")
     return write_training(training, settings)
 
@@ -146,11 +174,10 @@ def _read(asked: AskedSource) -> _Read:
 
 def _of_configuration(asked: AskedSource) -> _Read:
     """The trained model of a command, if there is one; else the network as it is before training."""
-    from cntkpy.commands.tools.network_of import describe_network
     from cntkpy.networks.files.model_file import load_model
 
     root = load([f"configFile={asked.model}"])
-    described = describe_network(root, asked.command or None)
+    described = _described(root, asked.command)
     section = root.section(described.command)
     trained = _trained_model(section)
     if trained is not None and trained.is_file() and not asked.training:
@@ -160,6 +187,22 @@ def _of_configuration(asked: AskedSource) -> _Read:
     network = described.network
     network.values = True
     return _Read(network.validate(), _dropout(section), Path(asked.model).name, section, described.command)
+
+
+def _described(root: ConfigParameters, command: str) -> Described:
+    """The network of a command.
+
+    Raises:
+        ConfigError: there is no such command with a network.
+    """
+    from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+
+    names = list(commands_with_networks(root))
+    if command and command.lower() not in map(str.lower, names):
+        message = f"no command '{command}' describes a network"
+        hint = suggestion(command, names) or (f"there are: {', '.join(names)}" if names else None)
+        raise ConfigError("UnknownBuilder", message, root.span, hint)
+    return describe_network(root, command or None)
 
 
 def _trained_model(section: ConfigParameters) -> Path | None:
