@@ -170,6 +170,10 @@ class JaxForm:
             rate = f"«rate={layer.arguments[0][1]}»"
             use.call = lambda text: f"{use.helper('dropout')}({text}, {rate}, {use.body.key()})"
 
+    def chain(self, writer: Writer, blocks: list[Block]) -> list[Unit]:
+        """Write the functions of blocks; return units that call them."""
+        return [self.block(writer, block) for block in blocks]
+
     def block(self, writer: Writer, block: Block) -> Unit:
         """Write the function of a block; return a unit that calls it."""
         inner = writer.inner(plain=True)

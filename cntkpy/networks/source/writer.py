@@ -18,7 +18,7 @@ from cntkpy.networks.nodes.source_support.values import (
     lead_of,
     number,
 )
-from cntkpy.networks.source.blocks import Block
+from cntkpy.networks.source.blocks import Block, chains
 from cntkpy.networks.source.classes import Classes
 from cntkpy.networks.source.planner import Planner
 from cntkpy.networks.source.table import NUMBERS
@@ -111,6 +111,10 @@ class Form(Protocol):
 
     def block(self, writer: Writer, block: Block) -> Unit:
         """Write the class of a block; return a unit that calls it."""
+        ...
+
+    def chain(self, writer: Writer, blocks: list[Block]) -> list[Unit]:
+        """Write the classes of blocks, each of which reads the one before alone; return units that call them."""
         ...
 
     def loop(self, writer: Writer, unit: Unit, values: list[Value]) -> list[Value]:
@@ -269,7 +273,10 @@ class Writer:
 
     def write_blocks(self, parts: list[Unit | Block], outputs: list[Node]) -> None:
         """Write the statements of units, and of repeated blocks as the uses of classes."""
-        self.write([part if isinstance(part, Unit) else self.form.block(self, part) for part in parts], outputs)
+        units: list[Unit] = []
+        for part in chains(self.graph, parts):
+            units += [part] if isinstance(part, Unit) else self.form.chain(self, part)
+        self.write(units, outputs)
 
     def inner(self, *, plain: bool = False) -> Writer:
         """Return a writer of another class of the file."""

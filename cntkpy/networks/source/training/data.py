@@ -388,7 +388,7 @@ def _minibatches_of_sequences(loading: Loading) -> str:
     length = f'len(sequence["{loading.length}"])' if loading.length else "max(map(len, sequence.values()))"
     lines = [
         f"def minibatches(sequences: list[{item}], epoch: int, size: int) -> Iterator[list[{item}]]:",
-        f'    """Yield the sequences of each minibatch of an epoch, {order}: `size` steps at most."""',
+        f'    """Yield the sequences of minibatches of at most `size` steps, {order}."""',
     ]
     if loading.shuffled:
         lines += ["    sequences = random.Random(epoch).sample(sequences, len(sequences))"]

@@ -79,7 +79,7 @@ _DOCS = {
     MOMENTUM: "SGD whose velocity has the rate inside, with a momentum per sample, as CNTK has it.",
     NESTEROV: "Nesterov's momentum, per sample, with the rate inside of the velocity, as CNTK has it.",
     ADAGRAD: "AdaGrad as CNTK has it{mean}.",
-    RMSPROP: "RMSProp as CNTK has it: steps grow while the sign of a gradient stays{mean}.",
+    RMSPROP: "CNTK's RMSProp: steps grow while a gradient keeps its sign{mean}.",
     FSADAGRAD: "AdaGrad with a forgetting mean square, a bounded scale, then momentum, as CNTK has it.",
 }
 
@@ -150,7 +150,7 @@ def optimiser(rule: Rule) -> str:
 
 def _body(rule: Rule) -> list[str]:
     """The statements for one parameter."""
-    lines = ["gradient, state = weight.grad, self.state[weight]"]
+    lines: list[str] = []
     if rule.has_rows:
         lines += _touched(rule)
     if not math.isinf(rule.clipping):
@@ -180,7 +180,8 @@ def _body(rule: Rule) -> list[str]:
     if rule.l1:
         statement = f"weight.copy_(F.softshrink(weight, rate * {rule.l1!r} * samples))"
         lines += ['if group["regularised"]:', f"    {statement}"] if rule.unregularised else [statement]
-    return lines
+    with_state = any("state" in line for line in lines)
+    return ["gradient, state = weight.grad, self.state[weight]" if with_state else "gradient = weight.grad", *lines]
 
 
 def _touched(rule: Rule) -> list[str]:

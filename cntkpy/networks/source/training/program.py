@@ -119,7 +119,7 @@ def program(training: Training) -> str:
     ending = '\n\n\nif __name__ == "__main__":\n    main()\n'
     head = _docstring(training)
     imports = _imports(training, reading.imports, body)
-    return layout.laid_out(f"{head}\n\n{imports}\n\n{body}{ending}")
+    return layout.laid_out(f"{head}\n\n{imports}\n{body}{ending}")
 
 
 def _docstring(training: Training) -> str:
