@@ -1,4 +1,4 @@
-"""The data of a configuration's reader, on which an exported network is compared with the original."""
+"""The data of a configuration's reader, on which an exported network is compared with its source."""
 
 from __future__ import annotations
 

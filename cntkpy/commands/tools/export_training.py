@@ -47,7 +47,7 @@ class Asked:
 
     @property
     def parameters(self) -> SGDParameters:
-        """How it is trained."""
+        """Return the SGD section."""
         return TrainingParameters(self.section).sgd
 
     @property
@@ -93,7 +93,7 @@ def write_training(asked: Asked, settings: Settings) -> Written:
     cut = [node.name for node in prediction_nodes(asked.network, roots)]
     _compute_statistics(asked, cut or names)
     function = criteria_function(asked.network, names, cut, ours.constants)
-    if function.own or not cut:  # then the network gives the criteria themselves
+    if function.parameters or not cut:  # then the network gives the criteria themselves
         source = export(asked.network, ours.constants, replace(settings, outputs=tuple(names)))
         function = None
     else:
@@ -260,7 +260,9 @@ class _Writer:
         unregularised: frozenset[str],
     ) -> dict[str, str]:
         """The options of the optimiser for a tensor."""
-        pieces = len(made) > 1 or sum(made[0] in (self._made_of(other) or ()) for other in self.source.tensors.values())
+        pieces = len(made) > 1 or sum(
+            made[0] in (self._made_of(tensor) or ()) for tensor in self.source.tensors.values()
+        )
         if pieces > 1 and not rule.elementwise:
             way = "clipping by the norm" if not math.isinf(rule.clipping) else "normWithAveMultiplier"
             self.reasons.append(f"{name}: {way} is for each parameter of CNTK, and here they are joined or divided")
@@ -292,7 +294,7 @@ class _Writer:
         return [schedules.momentum_per_sample(epoch) for epoch in range(self.p.max_epochs)]
 
     def _epochs(self) -> Epochs:
-        """What changes from epoch to epoch."""
+        """Return the values of each epoch."""
         from cntkpy.trainers.rules.rules import network_settings
         from cntkpy.trainers.schedules.schedules import Schedules
 
@@ -356,8 +358,8 @@ class _Writer:
         source, function = self.source, self.function
         along_time = source.graph.along_time
         of_model = {node.name: node for node in source.arguments.values()}
-        given = {node.name for node in source.outputs}
-        of_criteria = {node.name: node for node in (function.arguments if function else ()) if node.name not in given}
+        outer = {node.name for node in source.outputs}
+        of_criteria = {node.name: node for node in (function.arguments if function else ()) if node.name not in outer}
         inputs = {**of_criteria, **of_model}
         indices = {node.name for node in source.indices}
         described = export_data.describe(self.asked.reader_section, list(inputs.values()), self._source_of_data())

@@ -27,14 +27,14 @@ class Function(NamedTuple):
         arguments: the nodes that are its arguments, in order.
         masks: the time axes whose masks follow them.
         along_time: whether the arguments are (batch, steps, ...); else they are (samples, ...) without padding.
-        own: names of the parameters that the criteria have for themselves; then there is no text.
+        parameters: names of the parameters that the criteria have for themselves; then there is no text.
     """
 
     text: str
     arguments: list[Node]
     masks: list[str]
     along_time: bool
-    own: list[str]
+    parameters: list[str]
 
 
 def criteria_function(
@@ -65,7 +65,7 @@ def criteria_function(
     writer.write(units, outputs)
     if any(planner.refused.values()):
         raise refusal(planner)
-    own = [tensor.source.name for tensor in writer.tensors.values() if tensor.source is not None]
+    parameters = [tensor.source.name for tensor in writer.tensors.values() if tensor.source is not None]
     results = [_summed(writer, node) for node in outputs]
     writer.body.line(f"return {', '.join(results)}")
     masks = list(writer.body.asked.values())
@@ -74,7 +74,7 @@ def criteria_function(
     doc = '    """Return sums over the samples of the minibatch."""'
     body = "\n".join([head, doc, *(f"    {line}" for line in writer.body.lines)])
     text = "\n\n\n".join([*(TORCH.helpers[name] for name in with_needs(TORCH.helpers, helpers)), plain(body)])
-    return Function(layout.laid_out(text), graph.inputs, list(writer.body.asked), graph.along_time, own)
+    return Function(layout.laid_out(text), graph.inputs, list(writer.body.asked), graph.along_time, parameters)
 
 
 def _summed(writer: Writer, node: Node) -> str:

@@ -81,7 +81,7 @@ class Written(NamedTuple):
 
 
 class Form(Protocol):
-    """How a framework writes parameters, layers, blocks and loops.
+    """Form of a framework: it writes parameters, layers, blocks and loops.
 
     Attributes:
         dialect: the framework.

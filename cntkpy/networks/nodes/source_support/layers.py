@@ -35,7 +35,7 @@ class Joined:
 
     @property
     def known(self) -> np.ndarray:
-        """Where the elements are those of parameters."""
+        """Mask of the elements that are those of parameters."""
         return self.index >= 0
 
 

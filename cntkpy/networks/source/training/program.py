@@ -14,7 +14,7 @@ from cntkpy.networks.source.training.optimiser import Rule
 
 @dataclass(frozen=True)
 class Epochs:
-    """What changes from epoch to epoch; a value for each epoch.
+    """Values of each epoch.
 
     Args:
         sizes: samples of a minibatch.
@@ -149,8 +149,8 @@ def _imports(training: Training, wanted: Sequence[str], body: str) -> str:
         lines -= {"from collections.abc import Iterator"}
         lines.add("from collections.abc import Iterable, Iterator")
     standard = [line for line in lines if line.split()[1].split(".")[0] in _STANDARD]
-    others = [line for line in lines if line not in standard]
-    return "\n".join([*_sorted(standard), "", *_sorted(others)]) + "\n"
+    third_party = [line for line in lines if line not in standard]
+    return "\n".join([*_sorted(standard), "", *_sorted(third_party)]) + "\n"
 
 
 def _sorted(lines: Sequence[str]) -> list[str]:
