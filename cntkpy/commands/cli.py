@@ -12,10 +12,10 @@ from cntkpy.commands import help_texts
 from cntkpy.commands.needs import declare_needs
 from cntkpy.commands.new.command import new_command
 from cntkpy.commands.report.commands import report_command
-from cntkpy.commands.runs.commands import runs_command
+from cntkpy.commands.report.runs_command import runs_command
 from cntkpy.commands.sweeps.command import sweep_command
 from cntkpy.commands.tools.data_commands import FORM, convert_command, preview_command
-from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word
+from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word, name_of_run
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -63,8 +63,14 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool,
 
             meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
-    words = tuple(as_classic(list(words)))
-    words += (RECORD,) + ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
+    classic = as_classic(list(words))
+    name = name_of_run(words, classic)
+    words = (
+        (*classic, f"{RECORD}={name}" if name else RECORD)
+        + ("strict=true",) * strict
+        + (AGAIN,) * again
+        + tuple(f"{TRACK}={name}" for name in track)
+    )
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from cntkpy.commands.runner.launch import launch

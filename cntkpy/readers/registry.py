@@ -29,6 +29,7 @@ from cntkpy.readers.common.user_code import check_interface, place_of
 
 from .contracts import ChunkSource, MinibatchReader
 from .entries import COMPOSITE, DESERIALIZER, KINDS, READER, VARYING_SLOTS, Kind, find_entry, names
+from .epochs import FORMER_NAMES
 from .errors import ArgumentError
 from .parameters import CNTK_MODULES, DeserializerParameters, ReaderParameters, built_in
 
@@ -287,7 +288,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
         raise ArgumentError(f"precision must be {' or '.join(DTYPES)}, not {precision!r}")
     reader: Reader = find_reader(section)()(section, precision)
     if entry_of_reader(section) is None:
-        check_interface(reader, MinibatchReader, section)
+        check_interface(reader, MinibatchReader, section, FORMER_NAMES)
     if isinstance(cast("object", reader), Reader):
         reader.remake = lambda state: (_remade, (section, precision, state))
     return reader
@@ -297,5 +298,5 @@ def _remade(section: ConfigParameters, precision: str, state: dict[str, Any] | N
     """A reader of this section that continues at a position."""
     reader = create_reader(section, precision)
     if state is not None:
-        reader.restore(state)
+        reader.set_state(state)
     return reader

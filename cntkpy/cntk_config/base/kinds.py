@@ -147,12 +147,14 @@ RULES = (
          ("NotANumber", "NoGradient", "GradientCheck", "NothingToDo", "TruncatedFuture"), "see the message"),
     Rule("CK075", "a device, or another process of the run", "error",
          ("NoSuchDevice", "DeviceChanged", "SharedDevice", "UnequalDevices", "NoCoordinator", "WorkerLost",
-          "BadSilence", "OneWorkerOnly"), "see docs/parallel.md"),
+          "BadSilence", "OneWorkerOnly", "CannotListen"), "see docs/parallel.md"),
     Rule("CK076", "code of a plug-in or a program", "error", ("UserCode", "ArgumentError"),
          "correct the class or function that the message names"),
     Rule("CK080", "the project file is wrong", "error", ("BadProject",), "see docs/projects.md"),
     Rule("CK081", "a value breaks a contract of the project", "error", ("BrokenContract",),
          "correct the value, or the contract"),
+    Rule("CK082", "a part of the project file has no effect", "hint", ("UnmatchedGlob", "UnusedContract"),
+         "correct it, or remove it"),
     Rule("CK099", "a plug-in has found something", "error", (), "see the message"),
 )  # fmt: skip
 """Every rule. Its section of docs/findings.md has a bad and a good example, where `check` can find it."""

@@ -15,6 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import TopLevel, Use, import_modules, section_map
+from cntkpy.commands.checks.contracts import without_contracted
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
 from cntkpy.commands.checks.files import (
     RECORDS,
@@ -34,6 +35,7 @@ from cntkpy.commands.checks.rules import command_problems, idle_problems, precis
 from cntkpy.commands.checks.scan import TRAINING
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
+from cntkpy.commands.projects.project import Project, find_project
 from cntkpy.commands.tracking.tracker import check_name
 
 HIDDEN_HINTS = ("CK040", "CK060")
@@ -94,8 +96,26 @@ def _values(top: TopLevel, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 def look_before_run(top: TopLevel) -> list[Finding]:
-    """What is wrong with the commands that `command` lists; nothing else of the configuration is going to be read."""
-    return _found(top, _listed_part(top))
+    """Return the findings of the commands that `command` lists, and the contracts of the project that are broken.
+
+    Nothing else of the configuration is going to be read.
+    """
+    findings, project = _found(top, _listed_part(top)), _project_of(top.section)
+    if project is None or not project.contracts:
+        return findings
+    broken = [problem for contract in project.contracts for problem in contract.problems(top.section)]
+    kept = {id(diagnostic) for diagnostic in without_contracted(top.section, project, [f.diagnostic for f in findings])}
+    findings = [finding for finding in findings if id(finding.diagnostic) in kept]
+    return findings + [finding for finding in map(Finding.of, broken) if not finding.ignored()]
+
+
+def _project_of(root: ConfigParameters) -> Project | None:
+    """Return the project of the layers of a configuration; None without one, or with one that cannot be read."""
+    files = list(root.files())
+    try:
+        return find_project(files[-1].parent) if files else None
+    except ConfigError:
+        return None  # it does not say which files make this run
 
 
 def is_wrong(top: TopLevel, command: str) -> bool:
@@ -107,9 +127,25 @@ def is_wrong(top: TopLevel, command: str) -> bool:
 def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
     """Return the findings of a run for the commands of `top`, without those that comments in the files switch off."""
     wrong = [*_root_problems(top), *_problems(everything, top, here=True), *missing_inputs(top)]
-    found = map(Finding.of, with_variables(distinct(wrong), top))
+    different = with_variables(distinct(wrong), top)
+    is_joined = len(top.section.files()) > 1
+    found = map(Finding.of, without_root(top.section, different) if is_joined else different)
     return [
         one for one in found if not one.ignored() and (one.rule.code not in HIDDEN_HINTS or one.severity == "error")
+    ]
+
+
+def without_root(root: ConfigParameters, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings of a composition without the name of the last layer, in which they need not be (U1).
+
+    Args:
+        root: The configuration.
+        diagnostics: Its findings.
+    """
+    name = re.compile(rf"(?<![\w./]){re.escape(root.path)}:(?!\d)")
+    return [
+        replace(diagnostic, message=name.sub("", diagnostic.message)) if name.search(diagnostic.message) else diagnostic
+        for diagnostic in diagnostics
     ]
 
 

@@ -175,13 +175,12 @@ def model_meant(path: str, models: Models) -> str | None:
     return f"did you mean '{near}'?" if near else None
 
 
-def located(error: UserError, place: Span | None, models: Models) -> Diagnostic:
+def located(problem: Diagnostic, place: Span | None, models: Models) -> Diagnostic:
     """Return the finding of an error of a network that may need files.
 
     A missing model, or file of start values, is a hint where the data need not be here, and so is a file that an
     earlier command can write. The texts of a network, as its macros, belong to the configuration and are always needed.
     """
-    problem = error.diagnostic
     data = problem.kind in ("NoModel", "CannotRead")
     hint = models.may_write(problem.message) or (data and not models.here)
     kind = "MissingFile" if hint and (data or problem.kind == "FileNotFound") else problem.kind

@@ -42,6 +42,8 @@ class Targets:
         self._projects: dict[Path, Project | None] = {}
         self.projects: dict[Path, Project] = {}
         """Projects that were found, by their files."""
+        self.whole: list[Project] = []
+        """Projects whose runs are all checked."""
 
     def of(self, words: list[str]) -> list[Target]:
         """Return the configurations that words mean.
@@ -128,6 +130,8 @@ class Targets:
             is_whole = inside == project.folder or inside in project.folder.parents
             runs = list(project.runs) if is_whole else project.runs_of(path)
             files = [file for file in project.included() if is_whole or inside in file.resolve().parents]
+            if is_whole and project not in self.whole:
+                self.whole.append(project)
             if runs or files or (is_whole and (project.names_files or project.problems)):
                 yield from self._all(project, runs, files, overrides)
                 return

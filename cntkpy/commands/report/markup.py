@@ -11,7 +11,7 @@ HIDDEN = re.compile(
 )
 """Characters that HTML does not have, that cannot be seen, or that change the order of others."""
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-VOID = frozenset({"input", "img", "meta", "br", "col"})
+VOID = frozenset({"input", "img", "meta", "link", "br", "col"})
 
 
 class Markup(str):

@@ -41,7 +41,7 @@ def _network(network: dict[str, Any], names: list[str], several: bool) -> Markup
         tag("h3", ", ".join(names)) if several else None,
         tag("p", text, f", on {device}" if device else ""),
         tag("div", drawn, class_="scroll") if drawn is not None else _no_picture(),
-        tag("details", tag("summary", "Parameters"), parameter_table(parts)),
+        tag("details", tag("summary", "Parameters"), parameter_table(parts), data_key=f"parameters {names[0]}"),
     )
 
 

@@ -18,9 +18,7 @@ from cntkpy.commands.catalogue.section_map import TopLevel
 from cntkpy.commands.checks.scan import TRAINING, trained_model
 from cntkpy.commands.runner.log import LogHandler, Record
 from cntkpy.commands.runner.log_events import EventHandler
-from cntkpy.commands.runner.started import started_event
 from cntkpy.commands.words import RECORD, is_config_word
-from cntkpy.trainers.log.events import event
 
 FOLDER, RESOLVED, LOG, EVENTS = "runs", "config.resolved.cntk", "log", "log.jsonl"
 MAX_PENDING = 10_000
@@ -35,18 +33,17 @@ log = logging.getLogger("cntkpy.commands")
 class RunRecord(Record):
     """Gets the records of a run from its beginning, and writes them once the run is sound.
 
-    It takes what the log has (level INFO): nothing is computed for it.
+    It takes what the run has computed: nothing else is computed for it but the outline of the network.
 
     Args:
-        words: The command line.
         root: The configuration.
+        banner: The first lines of the log, which stand before it.
     """
 
-    def __init__(self, words: Sequence[str], root: ConfigParameters) -> None:
-        super().__init__(logging.INFO)
-        self._root = root
-        first = log.makeRecord(log.name, logging.DEBUG, "", 0, "", (), None, extra=started_event(list(words), root))
-        self._pending = [first]
+    def __init__(self, root: ConfigParameters, banner: str) -> None:
+        super().__init__(logging.DEBUG)
+        self._root, self._banner = root, banner
+        self._pending: list[logging.LogRecord] = []
         self._targets: list[logging.Handler] = []
         self._stream: TextIO | None = None
 
@@ -73,6 +70,7 @@ class RunRecord(Record):
             with atomic_write(folder / RESOLVED, "w", durable=False) as file:
                 file.write(masked(text))
             self._stream = open_text_in_place(folder / LOG, "backslashreplace")
+            self._stream.write(f"{self._banner}\n")
             self._targets = [EventHandler(str(folder / EVENTS), _ignore), _TextLog(self._stream)]
         except OSError as error:
             self._pending = []
@@ -83,17 +81,6 @@ class RunRecord(Record):
         pending, self._pending = self._pending, []
         for record in pending:
             self.emit(record)
-
-    def finish(self, status: int, error: str) -> None:
-        """Write the last event.
-
-        Args:
-            status: The exit status of the run.
-            error: The last error of its log.
-        """
-        message = error.removeprefix("EXCEPTION occurred: ") if status else ""
-        last = event("run finished", status=status, error=message)
-        self.emit(log.makeRecord(log.name, logging.DEBUG, "", 0, "", (), None, extra=last))
 
     def close(self) -> None:
         """Close the files."""
@@ -138,8 +125,9 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
         ConfigError: `record` or `runFolder` cannot be read.
     """
     parameters = top.values
-    wanted = parameters.record if parameters.given("record") is not None else RECORD in words
-    if not wanted or parameters.log_format == "json":
+    asked = next((word for word in words if word.partition("=")[0] == RECORD), None)
+    wanted = parameters.record if parameters.given("record") is not None else asked is not None
+    if not wanted:
         return None
     trainings = [use for use in top.parts if top.runs(use) and set(use.actions) & set(TRAINING)]
     try:
@@ -150,10 +138,11 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
         return None
     given_folder = str(parameters.run_folder)
     parent = Path(given_folder) if given_folder else Path(model).parent / FOLDER
-    return parent, _name(words)
+    return parent, _name((asked or "").partition("=")[2], words)
 
 
-def _name(words: Sequence[str]) -> str:
-    """Return the name of a run: those of its files, joined by dashes."""
+def _name(run: str, words: Sequence[str]) -> str:
+    """Return the name of a run: the one that a project gives it, or those of its files, joined by dashes."""
     files = [part for word in words if is_config_word(word) for part in word.partition("=")[2].split("+")]
-    return re.sub(r"[^\w-]+", "-", "-".join(Path(file.strip()).stem for file in files))[:MAX_NAME].strip("-") or "run"
+    name = run or "-".join(Path(file.strip()).stem for file in files)
+    return re.sub(r"[^\w-]+", "-", name)[:MAX_NAME].strip("-") or "run"

@@ -51,7 +51,7 @@ def configuration(first: Run, second: Run, origins: bool = False) -> Iterator[st
     """Lines `- name=text` and `+ name=text`, in the order of the first configuration, what is new at the end."""
     for run in (first, second):
         if not run.settings:
-            yield f"# the configuration of {run.path} is not known: its run had no logFormat=json"
+            yield f"# the configuration of {run.path} is not known: a log does not have it"
     if not first.settings or not second.settings:
         return
     old, new = ({setting.name.lower(): setting for setting in run.settings} for run in (first, second))

@@ -74,16 +74,29 @@ def find_runs(words: Iterable[str]) -> list[Run]:
 
 
 def _each_once(runs: list[Run]) -> list[Run]:
-    """Return the runs without logs of those that have a record, which says more."""
-    recorded = [run for run in runs if run.path.suffix == EVENTS and run.started is not None]
-    return [run for run in runs if run.path.suffix == EVENTS or not any(_is_same(run, event) for event in recorded)]
+    """Return each run once: without its log where it has events, without its record where it has an event file.
+
+    A run with `logFormat=json` has both; its event file has the epochs of the runs that it resumes, too.
+    """
+    events: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        if run.path.suffix == EVENTS:
+            events.setdefault(tuple(run.words), []).append(run)
+    return [run for run in runs if not any(_says_more(known, run) for known in events.get(tuple(run.words), ()))]
 
 
-def _is_same(run: Run, recorded: Run) -> bool:
-    """Return True if a log and an event file are of one run: the same words within two seconds."""
-    if run.started is None or recorded.started is None or run.words != [f"{word}" for word in recorded.words]:
+def _says_more(known: Run, run: Run) -> bool:
+    """Return True if an event file is of the same run as another file with the same words, and says more of it."""
+    if run.started is None or known.started is None:
         return False
-    return abs(run.started.timestamp() - recorded.started.timestamp()) < SAME_SECONDS
+    if run.path.suffix == EVENTS:
+        return run.started == known.started and _is_record(run.path) and not _is_record(known.path)
+    return abs(run.started.timestamp() - known.started.timestamp()) < SAME_SECONDS
+
+
+def _is_record(path: Path) -> bool:
+    """Return True if an event file is that of a record, whose configuration stands next to it."""
+    return (path.parent / RESOLVED).is_file()
 
 
 def is_run(word: str) -> bool:
@@ -96,7 +109,7 @@ def _runs_of(path: Path) -> Iterator[Run]:
     if path.is_dir():
         files = list(_files(path))
         if not files:
-            hint = "a run with logFormat=json writes an event file; stderr=FILE writes a log"
+            hint = "cntkpy run FILE records trainings next to their models; stderr=FILE writes a log"
             raise UserError("NoRuns", f"{path} has no runs", hint=hint)
         yield from map(read_run, files)
     elif _is_model(path):
@@ -175,7 +188,7 @@ def _runs_that_saved(model: Path) -> Iterator[Run]:
             result = True
             yield run
     if not result:
-        hint = "train with logFormat=json and stderr= in the folder of the model, or name the event file"
+        hint = "cntkpy run FILE records trainings next to their models; or name the event file of the run"
         raise UserError(
             "NoRuns", f"no event file in the folder of {model} says that its run saved this model", hint=hint
         )

@@ -16,19 +16,8 @@ from cntkpy.cntk_config import ConfigError, Span
 from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
+from cntkpy.commands.sweeps.rewrites import CALL, FORMS, inside_sections, rewritten, split
 
-FORMS = ("choice", "range", "zip")
-REWRITES = {
-    "loguniform": ("range", ", log"), "logrange": ("range", ", log"), "reciprocal": ("range", ", log"),
-    "uniform": ("range", ""), "interval": ("range", ""), "float": ("range", ""), "int": ("range", ""),
-    "randint": ("range", ""), "categorical": ("choice", ""), "choose": ("choice", ""), "oneof": ("choice", ""),
-    "choices": ("choice", ""), "grid": ("choice", ""),
-}  # fmt: skip
-"""Forms of other programs in lower case, without dashes: the form here, and what stands at its end."""
-OPEN, CLOSED = "([{", ")]}"
-CALL = re.compile(r"([A-Za-z_-]+)[ \t]*\((.*)\)", re.DOTALL)
-INNER = re.compile(r"(?P<sections>(?:[ \t]*[\w-]+[ \t]*=[ \t]*\[)+)(?P<inside>[^\[\]]*)\]+")
-"""A word that sets values of sections inside one another."""
 NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+")
@@ -152,9 +141,7 @@ def read_words(words: Sequence[str]) -> Space:
             raise form.error("Conflict", f"'{form.name}' is chosen twice", "give all values of it in one word")
         seen[key] = form.name
     if not result:
-        inside = _inside_a_section(words)
         hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
-        hint = f"a choice stands in a word of its own: {inside}" if inside is not None else hint
         raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
     return Space(tuple(words), names, tuple(_axes(result)))
 
@@ -181,6 +168,7 @@ def _read(word: str, number: int) -> _Form | None:
     if not equals or word.lower().startswith((CONFIG_FILE, CURRENT_DIRECTORY)) or not NAME.fullmatch(name):
         return None
     source, value, name = Source(f"<argument {number}>", word, argument=number), value.strip(), name.strip()
+    _refuse_inside(_Form(name, "", (), source), word)
     call = CALL.fullmatch(value)
     pieces = split(value, ",")
     if call is not None and len(pieces) == 1 and len(split(call[2], ")")) == 1:
@@ -199,46 +187,23 @@ def _refuse_other_form(form: _Form) -> None:
     Raises:
         ConfigError: it is one.
     """
-    rewrite = REWRITES.get(re.sub("[-_]", "", form.form).lower())
-    if rewrite is None:
-        return
-    written = f"{rewrite[0]}({', '.join(form.parts)}{rewrite[1]})"
-    quoted = f"'{form.name}={written}'"
-    raise form.error("BadChoice", f"{form.name}: {form.form}(...) is no form of a sweep", f"write {quoted}")
+    written = rewritten(form.form, form.parts)
+    if written is not None:
+        message = f"{form.name}: {form.form}(...) is no form of a sweep"
+        raise form.error("BadChoice", message, f"write '{form.name}={written}'")
 
 
-def _inside_a_section(words: Sequence[str]) -> str | None:
-    """Return how a choice inside a section is written: `train/SGD/maxEpochs=1,2` for `train=[SGD=[maxEpochs=1,2]]`."""
-    for word in words:
-        if (match := INNER.fullmatch(word.strip())) is not None:
-            sections = [section.strip() for section in match["sections"].split("=[") if section.strip()]
-            for part in split(match["inside"], ";"):
-                name, equals, value = part.partition("=")
-                if equals and len(split(value, ",")) > 1:
-                    return f"{'/'.join([*sections, name.strip()])}={value.strip()}"
-    return None
+def _refuse_inside(form: _Form, word: str) -> None:
+    """Refuse choices inside of sections, where a comma ends a value.
 
-
-def split(text: str, separator: str) -> list[str]:
-    """The pieces of a text between separators outside of brackets and quotes, without the blanks around them.
-
-    A closing bracket that closes nothing ends no piece.
+    Raises:
+        ConfigError: there are some.
     """
-    pieces: list[str] = []
-    depth, quoted, begin = 0, False, 0
-    for index, char in enumerate(text):
-        if char == '"':
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif char == separator and depth == 0:
-            pieces.append(text[begin:index])
-            begin = index + 1
-        elif char in OPEN:
-            depth += 1
-        elif char in CLOSED:
-            depth = max(0, depth - 1)
-    return [segment.strip() for segment in [*pieces, text[begin:]]]
+    words = list(inside_sections(word))
+    if words:
+        written = " ".join(f"'{word}'" for word in words)
+        message = f"{form.name}: a choice stands in a word of its own, not in a section"
+        raise form.error("BadChoice", message, f"write {written}")
 
 
 def _checked(form: _Form) -> _Form:
@@ -347,6 +312,8 @@ def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, flo
             step = float(text)
         else:
             hint = suggestion(name, ["log", "count", "step"]) if name not in ("count", "step") else None
+            if name.lower() in ("log", "log_scale", "scale") and text:
+                hint = "write log" if text.lower() in ("true", "1", "log") else "leave it out: a range is linear"
             raise form.error("BadValue", f"'{option}' is no option of a range", hint or EXAMPLE)
     if step is not None and (log or count is not None):
         other_text = "log" if log else "count"

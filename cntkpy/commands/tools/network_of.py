@@ -79,9 +79,9 @@ Found: TypeAlias = "tuple[Network, dict[Node, list[str]]]"
 
 
 def _brain_script(section: ConfigParameters, name: str) -> Found:
-    from cntkpy.networks.builders.brainscript.build import check_brainscript
+    from cntkpy.networks.builders.brainscript.build import outline_brainscript
 
-    built = check_brainscript(section.opaque(name), str(section("precision", "float")))
+    built = outline_brainscript(section.opaque(name), str(section("precision", "float")))
     return built.network, {node: [str(place) for place in built.trail(node)] for node in built.values}
 
 

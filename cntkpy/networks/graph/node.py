@@ -268,6 +268,38 @@ def shown(value: object) -> str:
     return str(value)
 
 
+class NodeError(UserError):
+    """A mistake at a node of a network.
+
+    Attributes:
+        node: The node.
+        unknown: The operand whose dimensions are not known, if that is the mistake.
+    """
+
+    node: Node
+    unknown: Node | None = None
+
+    @classmethod
+    def at(
+        cls, node: Node, kind: str, message: str, hint: str | None = None, *, unknown: Node | None = None
+    ) -> NodeError:
+        """Return the error of a node, with its place.
+
+        Args:
+            node: The node.
+            kind: The name of the kind of error.
+            message: What is wrong.
+            hint: What to do.
+            unknown: The operand whose dimensions are not known; its place is that of the error.
+        """
+        error = cls(kind, message, (unknown or node).span, hint)
+        error.node, error.unknown = node, unknown
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UserError, (str(self.kind), self.message, self.span, self.hint, self.notes)
+
+
 class Node:
     """One node.
 
@@ -338,11 +370,11 @@ class Node:
         """Input `index`; an empty link is an error."""
         node = self.inputs[index]
         if node is None:
-            raise UserError(
+            raise NodeError.at(
+                self,
                 "BadShape",
                 f"{self.operation} '{self.name}': input {index} is not connected",
-                span=self.span,
-                hint=f"a script that edits models connects it with SetInput({self.name}, {index}, node)",
+                f"a script that edits models connects it with SetInput({self.name}, {index}, node)",
             )
         return node
 

@@ -33,6 +33,7 @@ class Data(NamedTuple):
 def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
     """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels."""
     random, graph = np.random.default_rng(seed), source.graph
+    dtype = np.float64 if graph.network.precision == "double" else np.float32
     labels = {node.name for node in graph.network.groups["label"]}
     labels |= {node.input(0).name for node in graph.users if node.operation in OF_LABELS}
     tied, classes = _tied_axes(source), _classes(source)
@@ -55,7 +56,7 @@ def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
                 places = random.integers(0, flat.shape[-1], (entry, SEQUENCES, 1))
                 np.put_along_axis(flat, places, 1, axis=2)
                 array = flat.reshape(array.shape)
-            values[node.name] = array.astype(graph.network.dtype)
+            values[node.name] = array.astype(dtype)
         yield Data(values, lengths)
 
 

@@ -53,16 +53,17 @@ def computed(source: Source, function: Any, data: Data, weights: Mapping[str, np
         return sum(_weighted(source, results, weights)), results
 
     trees = trees_of(source)
-    if not gradients:
-        results, slopes = jax.jit(outputs)(trees, inputs), ({}, {})
-    else:
+    slopes: Any = ({}, {})
+    if gradients:
         (_, results), slopes = jax.jit(jax.value_and_grad(total, (0, 1), has_aux=True))(trees, inputs)
+    else:
+        results = jax.jit(outputs)(trees, inputs)
     values = {node.name: np.asarray(result) for node, result in zip(source.outputs, results, strict=True)}
-    made = {source.arguments[name].name: np.asarray(slope) for name, slope in slopes[1].items()}
-    slopes_of_trees = dict(zip(source.file.trees, slopes[0], strict=True)) if gradients else {}
+    made: dict[str, np.ndarray] = {source.arguments[name].name: np.asarray(slopes[1][name]) for name in slopes[1]}
+    of_trees: dict[str, Any] = dict(zip(source.file.trees, slopes[0], strict=True)) if gradients else {}
     for name in source.tensors if gradients else ():
         tree, *path = name.split(".") if "state" in source.file.trees else ("params", *name.split("."))
-        slope: Any = slopes_of_trees[tree]
+        slope: Any = of_trees[tree]
         for part in path:
             slope = slope[part]
         made[f"/{name}"] = np.asarray(slope)

@@ -106,8 +106,12 @@ class Graph:
         return float(self.constants[node].reshape(()))
 
     def filled(self) -> ValidatedNetwork:
-        """Return the network as it was given, with the statistics that the source has."""
+        """Return the network as it was given, with the statistics and the precision that the source has."""
         network = ValidatedNetwork(self.original.copied())
+        if network.precision == "half":
+            network.precision = "float"
+            for node in network.nodes.values():
+                node.value = None if node.value is None else node.value.astype(network.dtype)
         for node in self.pending:
             entry = network.find(node.name)
             entry.value, entry.computed = self.constants[node].astype(network.dtype), True

@@ -18,9 +18,10 @@ from cntkpy.readers.errors import ArgumentError, DataError
 from cntkpy.readers.formats.composite.reader import join
 from cntkpy.readers.formats.image.source import source_of
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.readers.pipeline.local_timeline import LocalTimeline, WindowStore
+from cntkpy.readers.pipeline.local_timeline import EpochEnd, LocalTimeline
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer, chunks_in_memory
 from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.window_store import WindowStore
 from cntkpy.readers.registry import Setting, find_deserializer
 from cntkpy.readers.user.deserializer import UserData, UserDeserializer
 from cntkpy.readers.user.indexed import IndexedUserData
@@ -160,8 +161,7 @@ class MinibatchSource(MinibatchSourceBase):
                 window=window,
                 in_samples=not in_chunks,
                 seed=seed,
-                max_samples=self._max_samples,
-                max_sweeps=self._max_sweeps,
+                end=EpochEnd(self._max_samples, self._max_sweeps),
             )
             self._source = Source(data, order, store=store, **options)
         else:
@@ -241,12 +241,14 @@ class MinibatchSource(MinibatchSourceBase):
             size = check_size(size)
             check_share(rank, workers, "partition")
             if self._given != (size, workers, rank):
-                self._source.change(size, workers, rank)
+                state = self._source.get_state()
+                changes = {"minibatchSize": size, "workers": workers, "rank": rank, "held": None}
+                self._source.set_state(state | changes)
                 self._given = (size, workers, rank)
                 if rank == 0 and self._shares_chunks:
                     self._tell_idle(workers)
         try:
-            return self._source.next()
+            return next(self._source, None)
         except UserError as error:  # frames of the pipeline do not help
             raise self._reworded(error).with_traceback(None) from error.__cause__
 
@@ -380,12 +382,12 @@ class MinibatchSource(MinibatchSourceBase):
         limit = self._limit()
         if limit is None:
             return None
-        state = self._source.state()
+        state = self._source.get_state()
         return max(0, limit - state.get("minibatchSourcePosition", state.get("baseSampleCount", 0)))
 
     def get_checkpoint_state(self) -> dict[str, Any]:
         """The position after the last minibatch that was given out, JSON-able."""
-        state = self._source.state() or self._source.timeline.state()
+        state = self._source.get_state()
         return {name: value for name, value in state.items() if name not in ("epochEnd", "endSamples", "endSweeps")}
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
@@ -395,7 +397,7 @@ class MinibatchSource(MinibatchSourceBase):
                 f"a checkpoint state is a dictionary, not {type(checkpoint).__name__}",
                 "give what get_checkpoint_state() returned",
             )
-        self._source.restore(dict(checkpoint))
+        self._source.set_state(dict(checkpoint))
         timeline = self._source.timeline
         self._given = (self._source.minibatch_size, timeline.workers, timeline.rank)
 

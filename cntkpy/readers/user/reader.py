@@ -25,8 +25,9 @@ from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.common.user_code import calling
 from cntkpy.readers.errors import ArgumentError, DataError
 from cntkpy.readers.parameters import OrderParameters, check_precision
-from cntkpy.readers.pipeline.local_timeline import LocalTimeline, WindowStore
+from cntkpy.readers.pipeline.local_timeline import LocalTimeline
 from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.window_store import WindowStore
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.streams import DTYPES
 

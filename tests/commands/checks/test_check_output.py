@@ -250,11 +250,12 @@ def test_editing_scripts(cntkpy) -> None:
     }
     got = cntkpy("check", "main.cntk", files=files)
     lines = got.out.splitlines()
-    assert len(lines) == 3, got.out
-    assert lines[0].startswith("change.mel:2:1: error: ")
-    assert "SaveModel" in lines[0]
-    assert lines[0].endswith("[CK050]")
-    assert lines[1].startswith("change.mel:3:1: error: ")
+    assert len(lines) == 4, got.out
+    assert lines[0].startswith("change.mel:1:5: hint: there is no model a.dnn")
+    assert lines[1].startswith("change.mel:2:1: error: ")
+    assert "SaveModel" in lines[1]
+    assert lines[1].endswith("[CK050]")
+    assert lines[2].startswith("change.mel:3:1: error: ")
     files["change.mel"] = "m = LoadModel(a.dnn)\nSaveModel(m, b.dnn)\n"
     (told, _) = cntkpy("check", "main.cntk", files=files).out.splitlines()
     assert told.startswith("change.mel:1:5: hint: there is no model a.dnn")

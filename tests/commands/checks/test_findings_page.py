@@ -24,6 +24,7 @@ WITHOUT_EXAMPLE = {
     "CK076",
     "CK080",
     "CK081",
+    "CK082",
     "CK099",
 }
 """A file that is not text cannot be shown; the others are in words, runs (docs/errors.md), plug-ins or projects."""

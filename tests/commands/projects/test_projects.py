@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from layered_configurations import BASE, ENVIRONMENT, PROJECT, repository
@@ -86,7 +87,13 @@ def test_each_finding_is_listed_once_with_the_runs_that_show_it(cntkpy) -> None:
     sarif = json.loads(cntkpy("check", "--format", "sarif").out)["runs"][0]["results"]
     assert [len(item["properties"]["runs"]) for item in sarif if item["ruleId"] == "CK020"] == [12]
     assert "(in all 12 runs)" in cntkpy("check", "--format", "gitlab").out
-    assert cntkpy("check", "--format", "junit").out.count("learningRatesPerMB") == 2  # a message and its line
+    suites = ElementTree.fromstring(cntkpy("check", "--format", "junit").out)
+    shown = [(suite.get("name"), suite.get("failures")) for suite in suites]
+    assert shown[:2] == [
+        ("dev-large", "1"),
+        ("dev-medium", "1"),
+    ]
+    assert [len(suite) for suite in suites] == [1] * 12
     assert cntkpy("check", "--format", "github").out.count("(in all 12 runs)") == 1
 
 
@@ -183,7 +190,7 @@ def test_a_run_is_run_in_its_folder(cntkpy_process, tmp_path: Path) -> None:
         ('[types]\na = { min = "1" }\n', "2:13: min expects a number - write min = 1"),
         ("[types]\na = 3\n", '2:5: a is no contract - write { min = 1, max = 9 } or "a|b"'),
         ('exclude = ["**/a/**/b/**"]\n', "1:12: a glob has more than 2 times ** - write one ** for all folders below"),
-        ("run = [1]\n", "1:8: run expects an array of tables - write [[run]]"),
+        ("run = [1]\n", "1:8: run expects an array of tables - every run begins with [[run]], in two brackets"),
     ],
 )  # fmt: skip
 def test_errors_of_the_project_file_have_places(text: str, message: str, tmp_path: Path) -> None:
@@ -451,3 +458,22 @@ def test_the_hook_checks_the_runs_of_a_changed_layer(cntkpy) -> None:
     assert lines[0].startswith("models/small.cntk:2:55: error: ")
     assert lines[0].endswith("(in all 4 runs)")
     assert all(re.search(hooks[0]["files"], name) for name in ("models/small.cntk", "cntkpy.toml", "a/cntkpy.toml"))
+
+
+def test_a_changed_include_or_network_checks_the_runs_that_use_it(cntkpy) -> None:
+    files = {
+        "cntkpy.toml": 'ignore = ["CK060"]\n[[run]]\nname = "a"\nfiles = ["a.cntk"]\n[[run]]\nname = "b"\nfiles = ["b.cntk"]\n',
+        "parts/common.cntk": "include=deep.cntk\nDataDir = d\n",
+        "parts/deep.cntk": "Rate = x\n",
+        "parts/net.ndl": "features = Input(2, tag=feature)\nz = Sigmod(features)\n",
+        "a.cntk": "command = t\ninclude=parts/common.cntk\nmodelPath = m\nt = [ action = train ; SGD = [ learningRatesPerMB = $Rate$ ; maxEpochs = 1 ]\n"
+        'NDLNetworkBuilder = [ networkDescription = "parts/net.ndl" ] ; reader = [ file = "$DataDir$/x" ] ]\n',
+        "b.cntk": "command = ()\n# parts/common.cntk and net.nd are not used here\n",
+        "alone.cntk": "command = ()\n",
+    }  # fmt: skip
+    assert cntkpy("check", "parts/common.cntk", files=files).out == cntkpy("check", "a").out
+    assert cntkpy("check", "parts/deep.cntk").out == cntkpy("check", "a").out
+    result = cntkpy("check", "parts/net.ndl")
+    assert result.out == cntkpy("check", "a").out
+    assert "parts/net.ndl:2:5: error: undefined function or macro 'Sigmod'" in result.out
+    assert cntkpy("check", "alone.cntk").out == "no problems in 1 configuration\n"

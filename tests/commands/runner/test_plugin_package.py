@@ -112,9 +112,9 @@ def test_the_reader_alone(here) -> None:
     reader.start_minibatch_loop(7, 2, 100)
     for _ in range(5):
         reader.get_minibatch()
-    state = json.loads(json.dumps(reader.state()))
+    state = json.loads(json.dumps(reader.get_state()))
     rest = [m.keys for m in iter(reader.get_minibatch, None)]
     reader = create_reader(text)
-    reader.restore(state)
+    reader.set_state(state)
     assert [m.keys for m in iter(reader.get_minibatch, None)] == rest
     assert len(rest) > 5

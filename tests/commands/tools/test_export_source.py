@@ -44,6 +44,44 @@ def test_another_command(cntkpy, samples):
     assert "self.h = " not in (samples / "out/model.py").read_text()
 
 
+def test_functions_of_jax(cntkpy, samples):
+    """They are compared with the network, as JAX is there."""
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "JAX", "--output", "HLast")
+    assert got.code == 0, got
+    lines = got.out.splitlines()
+    assert lines[0].startswith("HLast: largest difference ")
+    assert lines[-2:] == ["out: function apply, 40 lines, 4 tensors", "files: model.py, weights.safetensors, README.md"]
+    tensors = load_file(samples / "out/weights.safetensors")
+    assert {name: array.shape for name, array in tensors.items()} == {
+        "h1.weight": (64, 100),
+        "h1.bias": (100,),
+        "h_last.weight": (100, 10),
+        "h_last.bias": (10,),
+    }
+    text = (samples / "out/README.md").read_text()
+    assert "from model import apply, load" in text
+    assert "outputs = apply(params, features)" in text
+    assert "gradient by h1.weight" in text
+
+
+def test_functions_of_jax_that_compute_other_values(cntkpy, samples, monkeypatch):
+    """They are not written."""
+    from cntkpy.networks.source.export import FORMS
+
+    monkeypatch.setitem(FORMS["jax"].dialect.words, "sigmoid", "jax.nn.tanh({0})")
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "jax", "--check")
+    assert got.code == 1
+    assert "the source computes other values than the network: 'ScaledLogLikelihood' by " in got.err
+    assert not (samples / "out").exists()
+
+
+def test_a_training_is_written_for_pytorch_alone(cntkpy, samples):
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "jax", "--training")
+    assert got.code == 2
+    assert "--training writes a program of PyTorch. Use --to pytorch, or leave out --training" in got.err
+    assert not (samples / "out").exists()
+
+
 def test_an_unknown_form(cntkpy, samples):
     got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "pytorc")
     assert got.code == 2

@@ -15,6 +15,7 @@ import pytest
 
 from cntkpy.readers import DataError
 from cntkpy.readers.common.chunk import Chunk, dense_stream
+from cntkpy.readers.common.planned import LoadHints
 from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.loads import Load, Loads
@@ -206,10 +207,10 @@ def test_a_position_on_several_threads_can_be_saved_anywhere(parallel, tools, ra
         reader = parallel(text, randomize=randomize)
         reader.start_minibatch_loop(4, 0)
         assert [reader.get_minibatch().keys for _ in range(stop)] == keys[:stop]
-        state = reader.state()
+        state = reader.get_state()
         reader.close()
         again = parallel(text, randomize=randomize)
-        again.restore(state)
+        again.set_state(state)
         assert [m.keys for m in tools["rest"](again)] == keys[stop:]
         again.close()
 
@@ -233,10 +234,10 @@ def test_a_fault_comes_at_its_minibatch(parallel, randomize, memory):
     assert found == expected[: len(found)]
     if memory is not None and randomize:
         assert found == expected, "single sequences are read"
-    state = reader.state()
+    state = reader.get_state()
     with pytest.raises(DataError, match="sequence id 150"):
         reader.get_minibatch()
-    assert reader.state() == state
+    assert reader.get_state() == state
     reader.close()
 
 
@@ -265,10 +266,10 @@ def test_invalid_sequences_are_counted_in_order(randomizer):
     def read(threads):
         data = Faulty([3, 77, 78, 250, 251, 252, 590])
         source = Source(data, randomizer(data.table), threads=threads, max_errors=5)
-        source.start(EpochRequest(7))
+        source.set_state(EpochRequest(7))
         found = []
         try:
-            while (m := source.next()) is not None:
+            while (m := next(source, None)) is not None:
                 found.append((m.keys, m.streams["x"].ravel().tolist()))
         except DataError as error:
             found.append(str(error))
@@ -337,9 +338,9 @@ def test_loads_that_nobody_wants_any_more_are_not_made():
     """The window moves on: chunks that were begun ahead are dropped, those that somebody waits for are not."""
     data = Faulty([])
     store = ChunkStore(data, memory=400, threads=0, callers=2)
-    wanted = store.begin(np.arange(20), np.array([0]), np.array([1, 2]))
+    wanted = store.begin(np.arange(20), LoadHints(np.array([0]), np.array([1, 2])))
     ahead: Load = store._chunks[2]
-    store.begin(np.arange(200, 220), np.array([10]), np.array([11]))
+    store.begin(np.arange(200, 220), LoadHints(np.array([10]), np.array([11])))
     assert ahead.done
     assert ahead.make()
     assert ahead._value == []

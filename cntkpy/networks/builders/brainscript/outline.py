@@ -184,6 +184,15 @@ def _static(expression: Expression, names: Names) -> Definition | Documented | N
     return definition
 
 
+def parts_of(expression: Expression) -> list[Expression]:
+    """Return the expressions directly inside another one that are evaluated whenever it is, as far as the text says.
+
+    Args:
+        expression: An expression; a record or a function has no such parts.
+    """
+    return [expression.condition] if isinstance(expression, Conditional) else _parts(expression)
+
+
 def _parts(expression: Expression) -> list[Expression]:
     """The expressions directly inside another one that has no names of its own."""
     if isinstance(expression, Infix):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cntkpy.networks.nodes.elementwise.kinds import FUNCTIONS
-from cntkpy.networks.nodes.source_support.dialect import Spellings
+from cntkpy.networks.nodes.source_support.dialect import Spellings, both
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import PRODUCT, SUM, NotExpressible, Value, dims_of, number
 
@@ -201,8 +201,8 @@ SPELLINGS: Spellings = {
     "sigmoid": ("torch.sigmoid({0})", "jax.nn.sigmoid({0})"),
     "relu": ("torch.relu({0})", "jax.nn.relu({0})"),
     **{name: (f"torch.{name}({{0}})", f"jnp.{name}({{0}})") for name in ("abs", "exp", "tanh", "cos", "sin", "floor")},
-    **{name: (f"{name}({{0}})",) * 2 for name in ("log", "reciprocal", "hardmax")},
-    "log_plus": ("log_plus({0}, {1})",) * 2,
+    **{name: both(f"{name}({{0}})") for name in ("log", "reciprocal", "hardmax")},
+    "log_plus": both("log_plus({0}, {1})"),
 }
 
 __all__ = ["RULES", "SPELLINGS", "over_sample", "text_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.nodes.shape.axes import slice_range
 from cntkpy.networks.nodes.shape.kinds import row_range
-from cntkpy.networks.nodes.source_support.dialect import Spellings
+from cntkpy.networks.nodes.source_support.dialect import Spellings, both
 from cntkpy.networks.nodes.source_support.use import Rule, Use
 from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 
@@ -153,8 +153,8 @@ SPELLINGS: Spellings = {
     "Mean": ("{0.atom}.mean({1}, keepdim=True)", "{0.atom}.mean({1}, keepdims=True)"),
     "Prod": ("{0.atom}.prod({1}, keepdim=True)", "{0.atom}.prod({1}, keepdims=True)"),
     "LogSum": ("{0.atom}.logsumexp({1}, keepdim=True)", "jax.nn.logsumexp({0}, {1}, keepdims=True)"),
-    "Max": ("largest({0}, {1})",) * 2,  # every one of equal elements has the whole gradient
-    "Min": ("smallest({0}, {1})",) * 2,
+    "Max": both("largest({0}, {1})"),  # every one of equal elements has the whole gradient
+    "Min": both("smallest({0}, {1})"),
     "join": ("torch.cat([{0}], dim=-1)", "jnp.concatenate([{0}], axis=-1)"),
     "expand": ("{0.atom}.expand({1})", _jax_expand),
     "tile": ("{0.atom}.tile({1})", "jnp.tile({0}, {1})"),

@@ -14,6 +14,11 @@ Spellings = Mapping[str, tuple[Word, Word]]
 """By word, its spelling in PyTorch and in JAX."""
 
 
+def both(text: str) -> tuple[str, str]:
+    """Return a spelling that frameworks share."""
+    return text, text
+
+
 @dataclass(frozen=True)
 class Dialect:
     """A framework.

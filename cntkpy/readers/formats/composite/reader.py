@@ -13,8 +13,9 @@ from cntkpy.readers.formats.composite.parameters import CompositeParameters
 from cntkpy.readers.formats.image.source import pictures_in, source_of
 from cntkpy.readers.parameters import check_precision
 from cntkpy.readers.pipeline.bundle import Bundle
-from cntkpy.readers.pipeline.local_timeline import LocalTimeline, WindowedData, WindowStore
+from cntkpy.readers.pipeline.local_timeline import LocalTimeline
 from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.window_store import WindowedData, WindowStore
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.registry import Setting, find_deserializer
 from cntkpy.readers.user.deserializer import UserData

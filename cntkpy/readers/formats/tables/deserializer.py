@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.chunk_cache import ChunkCache, bytes_of
@@ -99,7 +100,7 @@ class TableDeserializer:
         self.groups = row_groups(self._tables, condition)
         """The row groups, which are the chunks."""
         self._filtered = condition is not None
-        named = [s for s in streams if text_inside(self._tables[0].field(s.columns[0]).type)]
+        named = [s for s in streams if _has_names(self._tables[0].field(s.columns[0]).type, s)]
         for stream in named:
             _number_listed(stream)
         self._find_names([s for s in named if s.listed is None])
@@ -166,7 +167,8 @@ class TableDeserializer:
     def _find_names(self, streams: Sequence[TableStream]) -> None:
         """Number the names of classes that occur; there are at most as many as the dimension."""
         for s in streams:
-            names = names_of(self._tables, s.columns[0], s.dim, nulls=self._filtered)
+            names = names_of(self._tables, s.columns[0], s.dim, nulls=self._filtered or bool(s.missing))
+            names += [name for name in s.missing if name not in names]
             s.classes.update({name: number for number, name in enumerate(names)})
 
     def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
@@ -313,6 +315,13 @@ def _cut_at(arrays: Sequence[Any], cuts: Sequence[int]) -> list[Any]:
     return [whole.slice(a, b - a).combine_chunks() for a, b in pairwise(cuts)]
 
 
+def _has_names(kind: Any, stream: TableStream) -> bool:
+    """Return whether classes have names: those of texts, or those of a list where every value is missing."""
+    if stream.indicators or (not stream.sparse and stream.missing):
+        return False
+    return text_inside(kind) or (arrow().types.is_null(kind) and stream.listed is not None)
+
+
 def _number_listed(stream: TableStream) -> None:
     """Give the classes of a stream the numbers of the lines of their file."""
     if stream.listed is None:
@@ -325,6 +334,14 @@ def _number_listed(stream: TableStream) -> None:
             hint=f"write dim = {len(names)}",
         )
     stream.classes.update({name: number for number, name in names.items()})
+    for name in (*stream.missing, *((stream.unlisted,) if stream.unlisted is not None else ())):
+        if name not in stream.classes:
+            raise DataError(
+                f"{stream.listed} does not list the class '{shorten(name)}' of the stream {stream.name}.",
+                path=stream.listed,
+                hint=suggestion(name, stream.classes)
+                or f"add a line '{shorten(name)}', and write dim = {len(names) + 1}",
+            )
 
 
 def _by_number(stream: TableStream) -> dict[int, str]:

@@ -313,7 +313,10 @@ def _record(evaluator: Evaluator, e: RecordLiteral, scope: Scope, path: Path | N
 
 
 def _array(evaluator: Evaluator, e: ArrayLiteral, scope: Scope, path: Path | None) -> Step:
-    return Array([evaluator.delayed(item, scope, (path, f"[{i}]")) for i, item in enumerate(e.items)])
+    items = [evaluator.delayed(item, scope, (path, f"[{i}]")) for i, item in enumerate(e.items)]
+    if evaluator.failures is not None:
+        evaluator.failures.neighbours.update((item, items) for item in items if type(item) is Delayed)
+    return Array(items)
     yield
 
 

@@ -1,8 +1,9 @@
-"""The subcommand `runs`. Declared here, done in the other modules of this package."""
+"""The subcommand `runs`, declared: `cntkpy.commands.runs` makes its tables, `serve` of this package its page."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
@@ -11,9 +12,10 @@ List runs: state, epochs, the values in which they differ, the best and the
 last value of every criterion, the results of tests, time.
 
 \b
-FOLDER is searched for the event files of runs (logFormat=json), and for logs
-(stderr=FILE) of runs that have none; an event file, a log or a model may be
-named, too. Criteria are those of the validation, where there is one.
+FOLDER is searched for the records of runs and for event files (logFormat=json),
+and for logs (stderr=FILE) of runs that have neither; an event file, a log or a
+model may be named, too. Criteria are those of the validation, where there is
+one.
 
 \b
 Examples:
@@ -22,6 +24,12 @@ Examples:
   cntkpy runs sweep --filter state=completed --filter 'err best<0.1'
   cntkpy runs sweep --columns 'err best,learningRatesPerMB'
   cntkpy runs old new --format markdown
+  cntkpy runs sweep --serve
+
+\b
+--serve prints the address of a page with the report of the runs, which takes
+the newest state every two seconds. Only this machine can open it. Ctrl-C ends
+it, with status 130.
 """
 
 
@@ -39,7 +47,32 @@ Examples:
 @click.option("--filter", "conditions", multiple=True, metavar="CONDITION", help="NAME=VALUE, also != < <= > >= ~.")
 @click.option("--columns", metavar="NAME,NAME", help="Columns to show besides the run.")
 @click.option("--wide", is_flag=True, help="Show all columns, each run in one line.")
-def runs_command(
+@click.option("--serve", is_flag=True, help="Show the runs in a browser of this machine, with their newest state.")
+@click.option("--port", type=click.IntRange(0, 65535), help="With --serve: port.  [default: one that is free]")
+@click.option("--open", "opens", is_flag=True, help="With --serve: open the browser.")
+@click.pass_context
+def runs_command(context: click.Context, serve: bool, port: int | None, opens: bool, **options: Any) -> int:
+    """List runs, or serve them."""
+    if not serve:
+        if port is not None or opens:
+            raise click.UsageError("--port and --open go with --serve only.")
+        return _list(**options)
+    for name in ("form", "order", "conditions", "columns", "wide"):
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError("--serve goes with folders of runs, --port and --open only.")
+    from cntkpy.cntk_config.base.diagnostics import UserError
+    from cntkpy.commands.console import print_error
+    from cntkpy.commands.report.serve import serve as serve_page
+
+    try:
+        serve_page(options["folders"] or ["."], port or 0, opens)
+    except UserError as error:
+        print_error(error)
+        return error.exit_code
+    return 0
+
+
+def _list(
     folders: tuple[str, ...],
     form: str,
     order: str | None,
@@ -72,11 +105,12 @@ def runs_command(
     else:
         width = forms.terminal_width()
         shown = with_short_names(for_people(table))
-        shown, hidden = forms.fitting(shown, width) if width is not None else (shown, [])
-        forms.show(shown)
+        shown, heads, hidden = forms.fitting(shown, width) if width is not None else (shown, None, [])
+        forms.show(shown, heads=heads)
         if hidden:
             names = ", ".join(hidden)
-            print(f"{len(hidden)} columns do not fit: {names}; --wide shows all, --columns chooses.", file=sys.stderr)
+            many = f"{len(hidden)} columns do" if len(hidden) > 1 else "1 column does"
+            print(f"{many} not fit: {names}; --wide shows all, --columns chooses.", file=sys.stderr)
     if extra_name := left_out(table):
         print(extra_name, file=sys.stderr)
     return 0
