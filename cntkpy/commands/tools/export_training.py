@@ -423,6 +423,7 @@ class _Writer:
         if function is not None and not function.along_time:
             wanted += [str(node.axis) for node in (*self.source.outputs, *inputs.values()) if node.axis]
         result: dict[str, tuple[str, str]] = {}
+        several = len({*wanted} - {ONE}) > 1
         for axis in wanted:
             if axis in result or axis == ONE:
                 continue
@@ -430,7 +431,7 @@ class _Writer:
             if stream is None or is_kept(axis):
                 self.reasons.append(f"the steps of '{axis}' are known only when the network is computed")
                 continue
-            result[axis] = ("mask" if not result else f"{stream}_mask", stream)
+            result[axis] = (f"{stream}_mask" if several else "mask", stream)
         only = counted.pop() if len(counted) == 1 else ""
         return result, result[only][0] if only in result else ""
 

@@ -132,7 +132,7 @@ def _in_two(line: str) -> list[str]:
     if len(code) <= WIDTH or parts is None:
         return [line]
     indent, name, value, method = parts.groups()
-    if value.count("(") != value.count(")") or value.count("[") != value.count("]"):
+    if value[-1] not in ")]" or value.count("(") != value.count(")") or value.count("[") != value.count("]"):
         return [line]
     if value.startswith("(") and _outer_brackets(value) == (0, len(value) - 1):
         value = value[1:-1]

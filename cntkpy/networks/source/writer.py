@@ -156,6 +156,7 @@ class Writer:
         self.plain, self.top = plain, top
         self.body = Body(planner.dialect, Names(reserved=planner.dialect.reserved), helpers)
         self.body.plain = plain
+        self.body.mask_names = {} if plain else planner.mask_names
         self.init: list[str] = []
         self.tensors: dict[str, Tensor] = {}
         self.state: set[str] = set()
