@@ -199,6 +199,7 @@ def repeat(cntkpy, folder, name, options=()):
 
 
 @pytest.mark.torch
+@pytest.mark.optimised
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("case", REPEATED)
 def test_three_epochs_are_repeated(cntkpy, samples, case):
@@ -219,8 +220,8 @@ def assert_clean(folder):
     """The programs pass ruff, and its formatter changes nothing."""
     ruff = [f"{sys.prefix}/bin/ruff"]
     for words in (("check", "--select", "E,F,I,UP,B,W,C4"), ("format", "--diff")):
-        call = [*ruff, *words, "--isolated", "--line-length", "100", str(folder)]
-        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        call = [*ruff, *words, "--isolated", "--line-length", "100", folder.name]
+        done = subprocess.run(call, cwd=folder.parent, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 
 

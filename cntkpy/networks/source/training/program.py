@@ -81,8 +81,13 @@ class Training:
     notes: Sequence[str] = field(default_factory=list[str])
 
 
-def per_epoch(values: Sequence[float]) -> str:
-    """Return a list with a value for each epoch, without repetitions."""
+def per_epoch(values: Sequence[float], digits: int = 0) -> str:
+    """Return a list with a value for each epoch, without repetitions.
+
+    Args:
+        values: the values.
+        digits: significant digits of each; 0: all.
+    """
     runs: list[list[float]] = []
     for value in values:
         if runs and runs[-1][0] == value:
@@ -91,7 +96,7 @@ def per_epoch(values: Sequence[float]) -> str:
             runs.append([value, 1])
     parts: list[str] = []
     for value, count in runs:
-        text = str(value) if isinstance(value, int) else number(value)
+        text = f"{value:.{digits}g}" if digits else str(value) if isinstance(value, int) else number(value)
         if count < 3 and parts and not parts[-1].endswith(")") and parts[-1].endswith("]"):
             parts[-1] = f"{parts[-1][:-1]}, {', '.join([text] * int(count))}]"
         elif count < 3:
@@ -129,6 +134,9 @@ def _docstring(training: Training) -> str:
     return f'"""Repeats the training of {origin}: python train.py\n\n{start}{notes}\n"""'
 
 
+RATE_DIGITS = 7
+"""Significant digits of rates, which are numbers of single precision."""
+
 _STANDARD = ("functools", "math", "random", "zipfile", "collections", "pathlib", "typing")
 
 
@@ -164,7 +172,7 @@ def _constants(training: Training, of_data: Sequence[str]) -> list[str]:
     lines.append(f"SIZES = {per_epoch(epochs.sizes)}  # samples of a minibatch, of each epoch")
     if loading.epoch_size:
         lines.append(f"EPOCH_SIZE = {loading.epoch_size}  # samples")
-    lines.append(f"RATES = {per_epoch(epochs.rates)}  # per sample")
+    lines.append(f"RATES = {per_epoch(epochs.rates, RATE_DIGITS)}  # per sample")
     if training.rule.reads_momentum:
         lines.append(f"MOMENTA = {per_epoch(epochs.momenta)}  # per sample")
     if epochs.dropout:
