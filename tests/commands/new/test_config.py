@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import http.server
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -366,3 +368,41 @@ def test_other_formats(cntkpy) -> None:
     assert got.code == 2 and "add --target COLUMN" in got.err
     got = cntkpy("new", "reader", "words", "--target", "y")
     assert got.code == 2 and "are not of `new reader`" in got.err
+
+
+def test_a_url_with_a_query(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages mask queries; the configuration has the address as it was given."""
+    pytest.importorskip("aiohttp")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    content = table("a,c,y", number, lambda i: "uv"[i % 2], lambda i: i % 3).encode()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.answer(b"")
+
+        def do_GET(self) -> None:
+            self.answer(content)
+
+        def answer(self, body: bytes) -> None:
+            known = self.path == "/d.csv?token=secret"
+            self.send_response(200 if known else 404)
+            self.send_header("Content-Length", str(len(content) if known else 0))
+            self.end_headers()
+            self.wfile.write(body if known else b"")
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/d.csv?token=secret"
+        got = cntkpy("new", "config", url, "--target", "y")
+        assert got.code == 0, got.err
+        assert "secret" not in got.out + got.err
+        assert f'rows = "{url}"' in (tmp_path / "d.cntk").read_text()
+        checked = cntkpy("check", "--data", "d.cntk")
+        assert checked.code == 0, checked.out + checked.err
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -45,7 +45,7 @@ def make_config(
 
     table = _opened(path)
     asked = dict(_kind_of_option(text) for text in kinds)
-    plan = plan_of(table, target, task, dropped, asked)
+    plan = plan_of(path, table, target, task, dropped, asked)
     config = Path(output) if output is not None else Path(Path(path).name.split(".")[0] + ".cntk")
     classes = config.with_suffix(".classes")
     for file in (config, classes):
@@ -124,13 +124,11 @@ def _check_names(text: str, plan: Plan) -> None:
         part = CsvParameters(CompositeParameters(train.reader).deserializers[0])
         condition_of(str(part.filter))
         wrong = [names for stream, names in expected if _names_in(part.input.section(stream)) != names]
-        wrong_path = [str(path) for path in part.file] != [plan.table.path]
+        wrong_path = [str(path) for path in part.file] != [plan.path]
     except (UserError, BadConditionError):
         wrong, wrong_path = [odd or [plan.target.name]], not odd
     if wrong_path:
-        raise UserError(
-            "BadStream", f"the path '{plan.table.path}' cannot be written in a configuration", hint="rename it"
-        )
+        raise UserError("BadStream", f"the path '{plan.path}' cannot be written in a configuration", hint="rename it")
     if wrong:
         name = (odd or wrong[0])[0]
         hint = 'rename the column, without " ` $ and #; or leave it out: --drop'
@@ -175,4 +173,6 @@ def _summary(plan: Plan, config: Path) -> Iterator[str]:
     model = Path("models") / f"{config.stem}.model"
     if model.exists():
         yield f"  note: {model} is there, and a run goes on from it: remove models/{config.stem}.model* to train anew"
-    yield f"  cntkpy run {shlex.quote(str(config))}"
+    run = f"cntkpy run {shlex.quote(str(config))}"
+    yield f"  {run}"
+    yield f"  {run} command=predict newRows=FILE"

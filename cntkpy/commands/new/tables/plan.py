@@ -36,7 +36,8 @@ class Plan:
     """Decisions that a configuration states.
 
     Attributes:
-        table: the file.
+        path: the file, as the user names it.
+        table: the file, opened.
         target: its column.
         task: REGRESSION or CLASSIFICATION.
         classes: the names of the classes of the target.
@@ -49,6 +50,7 @@ class Plan:
         notes: sentences for the user.
     """
 
+    path: str
     table: TableFile
     target: Column
     task: str
@@ -62,11 +64,14 @@ class Plan:
     notes: list[str] = field(default_factory=list[str])
 
 
-def plan_of(table: TableFile, target: str, task: str | None, dropped: Sequence[str], kinds: Mapping[str, str]) -> Plan:
+def plan_of(
+    path: str, table: TableFile, target: str, task: str | None, dropped: Sequence[str], kinds: Mapping[str, str]
+) -> Plan:
     """Decide what to train on a table.
 
     Args:
-        table: the file.
+        path: the file, as the user names it.
+        table: the file, opened.
         target: the column that is predicted.
         task: REGRESSION or CLASSIFICATION; None: by the values of the target.
         dropped: columns that are left out.
@@ -92,9 +97,9 @@ def plan_of(table: TableFile, target: str, task: str | None, dropped: Sequence[s
     no_targets: list[str] = []
     if isinstance(table, CsvTable) and any(columns[name].kind != TEXT for name in texts):
         no_targets = [] if columns[target].kind == TEXT else [text for text in MISSING if text]
-        table = CsvTable(table.path, texts=texts)
+        table = CsvTable(path, texts=texts)
         rows, columns = look_at(table, target, names, no_targets if target in texts else ())
-    plan = Plan(table, columns[target], chosen, rows, no_targets=no_targets if chosen == CLASSIFICATION else [])
+    plan = Plan(path, table, columns[target], chosen, rows, no_targets=no_targets if chosen == CLASSIFICATION else [])
     _set_classes(plan)
     if guessed:
         plan.notes.append(f"'{target}' has few whole numbers, taken as classes; --task regression predicts numbers")
