@@ -276,7 +276,8 @@ class Value:
             read_only: what `is_read_only` says; nothing is written into the data.
 
         Returns:
-            A value of shape (n, steps, *sample); of an input without a sequence axis (n, *sample).
+            A value of shape (n, steps, *sample), also of a list for an input without a sequence axis, where steps are 1;
+            of an array for such an input (n, *sample).
 
         Raises:
             ArgumentError: the data do not fit the input.
@@ -288,7 +289,9 @@ class Value:
         else:
             batch = items_of(data, axes) if seq_starts is not None and is_dense(data) else batch_of(data, axes)
         value = cls._of(batch, axes.shape)
-        if axes.dynamic == 1:  # samples have no axis of steps
+        if axes.dynamic == 1 and is_several(data) and value._array is not None and seq_starts is None:
+            pass  # as in CNTK, each element of a list is a sequence, here of one step
+        elif axes.dynamic == 1:  # samples have no axis of steps
             value.lengths, value._form = None, ITEMS
             value._array = None if value._array is None else value._array.reshape(-1, *axes.shape)
         elif axes.dynamic == 0 and value._array is not None:
