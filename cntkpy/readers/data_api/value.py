@@ -210,7 +210,8 @@ class Value(SampleViews):
             read_only: what `is_read_only` says; nothing is written into the data.
 
         Returns:
-            A value of shape (n, steps, *sample); of an input without a sequence axis (n, *sample).
+            A value of shape (n, steps, *sample); of an array for an input without a sequence axis (n, *sample), of a
+            list for one (n, 1, *sample).
 
         Raises:
             ArgumentError: the data do not fit the input.
@@ -323,7 +324,9 @@ def _samples_for(axes: InputAxes, data: Any, seq_starts: list[bool] | None) -> S
     else:
         batch = items_of(data, axes) if seq_starts is not None and is_dense(data) else batch_of(data, axes)
     samples = samples_of_batch(batch, axes.shape)
-    if axes.dynamic == 1:  # samples have no axis of steps
+    # As in CNTK, each element of a list is a sequence, here of one step.
+    has_steps = is_several(data) and samples.array is not None and seq_starts is None
+    if axes.dynamic == 1 and not has_steps:
         samples.lengths, samples.form = None, ITEMS
         samples.array = None if samples.array is None else samples.array.reshape(-1, *axes.shape)
     elif axes.dynamic == 0 and samples.array is not None:
