@@ -125,6 +125,9 @@ def test_workers() -> None:
     learner = C.data_parallel_distributed_learner(C.sgd([w], 0.1))
     assert learner.communicator().rank() == 0 and isinstance(learner, C.train.distributed.DistributedLearner)
     assert C.train.distributed.WorkerDescriptor(1, "host").global_rank == 1
+    here = C.Communicator.current_worker()
+    assert here.global_rank == 0 and C.train.distributed.mpi_communicator().workers() == [here]
+    assert C.debugging.set_computation_network_track_gap_nans is C.cntk_py.set_computation_network_track_gap_nans
     loss, metric = C.reduce_sum(w), C.reduce_max(w)
     assert C.Trainer._get_loss_metric((loss, metric)) == (loss, metric)
     assert C.Trainer._get_loss_metric(loss) == (loss, None)

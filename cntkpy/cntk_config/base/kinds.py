@@ -169,7 +169,7 @@ RULES = (
     Rule("CK076", "code of a plug-in or a program", "error", ("UserCode", "ArgumentError"),
          "correct the class or function that the message names"),
     Rule("CK080", "the project file is wrong", "error", ("BadProject",), "see docs/projects.md"),
-    Rule("CK081", "a value breaks a contract of the project", "error", ("BrokenContract",),
+    Rule("CK081", "a value breaks a contract of the project", "error", ("BrokenContract", "ModuleNotAllowed"),
          "correct the value, or the contract"),
     Rule("CK082", "a part of the project file has no effect", "hint", ("UnmatchedGlob", "UnusedContract"),
          "correct it, or remove it"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest, suggestion
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError, nearest
 from cntkpy.cntk_config.base.files import exists, is_folder
 from cntkpy.cntk_config.base.names import is_url
+from cntkpy.cntk_config.base.spelling import nearest_file
 from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
 from cntkpy.cntk_config.base.systems.names import meant
 from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place
@@ -38,7 +40,7 @@ INPUTS = ("file", "labelmappingfile", "editpath", "inputfile", "svdconfig", "scp
 WRITING = ("writer", "written", "node")
 """Sections whose files are made by the run."""
 OPENED = ("file", "editpath", "inputfile", "svdconfig", "scpfile", "mlffile", "wordmap", "token", "rx")
-"""Those that a reader or an action opens in any case."""
+"""Parameters, in lower case, whose files a reader or an action opens in any case."""
 SINGLE = ("path", "path or specifier")
 """Types of a single name."""
 SPECIFIER = re.compile(r"(?:ark|scp)(?:,\w+)*:\s*+(.*?)(?::\d+)?")
@@ -57,7 +59,7 @@ LINES_AFTER_ERROR = 10_000
 OUTPUTS = ("outputpath", "outputfile", "outputmodelpath", "outputmodelfile")
 """Parameters, in lower case, that name files which a run writes."""
 BEGINNING = "outputpath"
-"""The one of them that is only how the names of files begin."""
+"""Parameter, in lower case, with which the names of several files begin."""
 CURLY = re.compile("[\u201c\u201d\u201e]")
 QUOTED = re.compile("'[^']*'")
 """A beginning in single quotes."""
@@ -67,8 +69,10 @@ BACKSLASH = re.compile(r"[^\\]\\+(?:[^\\]|$)|^\\{2}")
 SHELL = re.compile(
     r"^~[\w.-]*(?=[\\/]|$)|(?<![\w$])\$[{(]?(?P<name>[A-Za-z_]\w*)[})]?(?![\w$])|%(?P<percent>[A-Za-z_]\w*)%"
 )
-"""What a shell replaces in a path."""
+"""Texts in a path that a shell replaces."""
 REPEATED = re.compile(r"\\+/?")
+NAMES_OF_KINDS = ("action", "type", "readertype", "writertype", "module", "precision")
+"""Texts, in lower case, that are no names of files: with `action=train` a command does not write `train.txt`."""
 TEXT_OUTPUTS = ("stderr", "Kaldicmd")
 """Parameters that are texts and name files which a run writes."""
 _INDEX = re.compile(r"[0-9]{1,18}")
@@ -325,6 +329,8 @@ def outputs(command: Use) -> Iterator[str]:
         for one in use.parameters():
             if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
                 continue
+            if one.type.choices or one.name.lower() in NAMES_OF_KINDS:
+                continue
             if value := _value(use, one):
                 yield os.path.normpath(str(value))
 
@@ -356,8 +362,13 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
         return
     inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
     path = Path(inside[1] if inside else str(value))
-    if exists(path) or any(c in str(value) for c in ",\n*|") or str(value).startswith("-"):
+    if exists(path) or any(c in str(value) for c in ",\n|") or str(value).startswith("-"):
         return  # or it is not a name
+    if "*" in str(value):
+        if inside is None and not _matches(path):
+            hint = f"the current directory is {Path.cwd()}"
+            yield Diagnostic(kind, f"{value.path}: no file matches '{value}'", value.span, hint)
+        return
     # From the top: a name of many parts that does not exist ends at its first part.
     folder = None
     for parent in takewhile(exists, reversed(path.parents)):
@@ -366,6 +377,16 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
     hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
     hint = hint or f"the current directory is {Path.cwd()}"
     yield Diagnostic(kind, f"{value.path}: '{value}': {what}", value.span, hint)
+
+
+def _matches(path: Path) -> bool:
+    """Return True if a file matches a pattern, or that is not known; some readers take patterns, others tell."""
+    if str(path).count("**") > 1:
+        return True
+    try:
+        return next(glob.iglob(str(path), recursive=True), None) is not None  # noqa: PTH207 - patterns with a root
+    except OSError:
+        return True
 
 
 def _of_other_system(path: Path) -> str | None:
@@ -380,9 +401,10 @@ def _of_other_system(path: Path) -> str | None:
 def _alike(path: Path) -> str | None:
     """Return which file of the same folder may be meant."""
     try:
-        return suggestion(path.name, [one.name for one in path.parent.iterdir()])
+        alike = nearest_file(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         return None
+    return f"did you mean '{alike}'?" if alike is not None else None
 
 
 @dataclass

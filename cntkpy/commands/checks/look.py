@@ -15,7 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import TopLevel, Use, import_modules, section_map
-from cntkpy.commands.checks.contracts import without_contracted
+from cntkpy.commands.checks.contracts import broken_contracts, without_contracted
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
 from cntkpy.commands.checks.files import (
     RECORDS,
@@ -83,7 +83,7 @@ def look(
 
 
 def _values(top: TopLevel, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What is wrong with the texts of all values; warnings where nothing reads them. `read`: what a run finds."""
+    """Yield errors in the texts of all values; warnings where nothing reads them. `read`: the findings of a run."""
     try:
         printed = int(top.values.trace_level) > 0
     except ConfigError:
@@ -101,9 +101,9 @@ def look_before_run(top: TopLevel) -> list[Finding]:
     Nothing else of the configuration is going to be read.
     """
     findings, project = _found(top, _listed_part(top)), _project_of(top.section)
-    if project is None or not project.contracts:
+    if project is None:
         return findings
-    broken = [problem for contract in project.contracts for problem in contract.problems(top.section)]
+    broken = broken_contracts(top.section, project)
     kept = {id(diagnostic) for diagnostic in without_contracted(top.section, project, [f.diagnostic for f in findings])}
     findings = [finding for finding in findings if id(finding.diagnostic) in kept]
     return findings + [finding for finding in map(Finding.of, broken) if not finding.ignored()]
@@ -241,7 +241,7 @@ def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 @dataclass
 class _Seen:
-    """What has been found so far, by what makes another finding a repetition."""
+    """Findings so far, by what makes another finding a repetition."""
 
     places: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     builders: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])

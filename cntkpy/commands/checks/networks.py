@@ -109,7 +109,7 @@ def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
 
 
 class Computed(NamedTuple):
-    """What a command computes on its data."""
+    """A network that a command evaluates on its data."""
 
     network: ValidatedNetwork
     nodes: list[Node]

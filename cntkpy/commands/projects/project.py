@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest, printable
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, printable
 from cntkpy.cntk_config.base.files import exists, is_file, is_folder, read_input
 from cntkpy.cntk_config.base.kinds import RULES
+from cntkpy.cntk_config.base.spelling import nearest_file
 from cntkpy.commands.projects.contracts import Contract, contracts_of
 from cntkpy.commands.projects.schema import problems
 from cntkpy.commands.projects.toml_text import Path_, TomlText
@@ -102,7 +103,8 @@ class Project:
     ignore: tuple[str, ...] = ()
     per_file: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     strict: bool = False
-    modules: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
+    """Modules of readers that runs may import; None: any."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
@@ -322,7 +324,7 @@ class _Builder:
             tuple(self._get("ignore", ())),
             {pattern: tuple(codes) for pattern, codes in per_file.items()},
             bool(self._get("strict", False)),
-            tuple(self._get("modules", ())),
+            tuple(modules) if (modules := self._get("modules", None)) is not None else None,
             tuple(self._get("include", ())),
             tuple(self._get("exclude", ())),
             tuple(self._errors),
@@ -491,6 +493,6 @@ def _nearest_glob(folder: Path, pattern: str) -> str | None:
             names = [entry.name for entry in folder.iterdir()]
         except OSError:
             return None
-        meant = nearest(part, names, MIN_SIMILARITY)
+        meant = nearest_file(part, names, MIN_SIMILARITY)
         return f"did you mean '{'/'.join((*parts[:number], meant, *parts[number + 1 :]))}'?" if meant else None
     return None

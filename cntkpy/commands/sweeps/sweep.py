@@ -78,7 +78,7 @@ def sweep(words: list[str], options: Options) -> int:
 
 
 def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParameters]:
-    """The plan of the words, its folder, and the configuration of its first values; nothing is run before all fit."""
+    """Return the plan of the words, its folder, and the configuration of its first values, after checking all."""
     line = sort_words(words).configurations
     if len(line) > 1:
         raise ConfigError("Conflict", "a sweep has one configuration", None, "join its files with +: a.cntk+b.cntk")
@@ -95,7 +95,7 @@ def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParame
 
 
 def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
-    """The same of a sweep that another process has begun.
+    """Return the same of a sweep that another process has begun.
 
     Raises:
         UserError: there is none, or its configuration is another one here.
@@ -121,7 +121,7 @@ def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
 
 
 def make_study(plan: Plan, folder: Path, joins: bool) -> Study:
-    """Who says which trial comes next.
+    """Return the study that says which trial comes next.
 
     Raises:
         UserError: Optuna is not installed, or its storage cannot be used.
@@ -195,7 +195,7 @@ def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigEr
 
 
 def _read(space: Space, values: dict[str, str], words: Iterable[str] = ()) -> ConfigParameters:
-    """The configuration of a trial."""
+    """Return the configuration of a trial."""
     with same_directory():
         return load([*space.words_for(values), *words])
 

@@ -16,6 +16,7 @@ from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.initialize import Initializer
 from cntkpy.networks.graph.shapes import Shape
+from cntkpy.networks.graph.written import Written
 
 #: types of arguments and options
 NODE, INTEGER, REAL, BOOLEAN, TEXT, PATH = "node", "integer", "real", "boolean", "text", "path"
@@ -319,6 +320,7 @@ class Node:
             1 is the batch; None: nobody has said.
         computed: for pre-compute nodes, whether `value` is final.
         samples: for BatchNormalization, the number of samples seen in training.
+        written: how a program in Python wrote it; None: no such program has made it.
         span: where it is defined.
     """
 
@@ -344,6 +346,7 @@ class Node:
         self.dynamic_axes: int | None = None
         self.computed = False
         self.samples = 0
+        self.written: Written | None = None
         self.span = span
 
     @property

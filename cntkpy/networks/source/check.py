@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,10 +93,20 @@ def _tangent(value: Any) -> Any:
     return array.dtype if np.issubdtype(array.dtype, np.floating) else jax.dtypes.float0
 
 
+def _computed(run: Run, data: Data, weights: Mapping[str, np.ndarray], gradients: bool) -> Result:
+    try:
+        return run(data, weights, gradients)
+    except UserError:
+        raise
+    except Exception as problem:  # of written code anything may come
+        message = f"the source cannot be computed: {type(problem).__name__}: {problem}"
+        raise UserError("NotSupported", message, hint="--no-check writes it; please report the network") from problem
+
+
 def compare(source: Source, run: Run, data: Data, gradients: bool = True) -> list[Difference]:
     """Return the differences of values, and of gradients by inputs and by parameters."""
     wanted, weights = expected(source, data, gradients=gradients)
-    got = run(data, weights, gradients)
+    got = _computed(run, data, weights, gradients)
     result: list[Difference] = []
     drawn = any(node.kind.random and node.operation != "Dropout" for node in source.graph.users)
     if drawn:  # other numbers in each

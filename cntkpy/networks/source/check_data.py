@@ -15,6 +15,9 @@ from cntkpy.networks.source.export import Source
 OF_LABELS = ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
 """Criteria whose first operand is one-hot, or sums to 1."""
 
+OF_PROBABILITIES = ("CrossEntropy", "Logistic")
+"""Criteria whose second operand is a probability."""
+
 STEPS, SEQUENCES = (1, 5), 3
 
 
@@ -31,8 +34,9 @@ class Data(NamedTuple):
 
 
 def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
-    """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels."""
+    """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels, and probabilities."""
     random, graph = np.random.default_rng(seed), source.graph
+    probabilities = {node.input(1).name for node in graph.users if node.operation in OF_PROBABILITIES}
     dtype = np.float64 if graph.network.precision == "double" else np.float32
     labels = {node.name for node in graph.network.groups["label"]}
     labels |= {node.input(0).name for node in graph.users if node.operation in OF_LABELS}
@@ -45,6 +49,8 @@ def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
             if axis not in lengths and node.axis != ONE and graph.along_time:
                 lengths[axis] = np.array([entry, *random.integers(1, entry + 1, SEQUENCES - 1)])
             array = random.normal(size=(entry, SEQUENCES, *reversed(node.shape or ())))
+            if node.name in probabilities:
+                array = 1 / (1 + np.exp(-array))
             if node.operation == "SparseInputValue" or node.name in labels:
                 flat = np.zeros_like(array).reshape(entry, SEQUENCES, -1)
                 places = random.integers(0, flat.shape[-1], (entry, SEQUENCES, 1))

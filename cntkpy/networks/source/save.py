@@ -127,7 +127,7 @@ def readme(source: Source, origin: str, differences: Sequence[Difference], extra
 
 
 def _of_torch(source: Source, origin: str) -> list[str]:
-    """How a module of PyTorch is used."""
+    """The head of the README, with the use of a module of PyTorch."""
     call = ", ".join([*source.arguments, *source.masks])
     return [
         f"# {source.name}",
@@ -149,7 +149,7 @@ def _of_torch(source: Source, origin: str) -> list[str]:
 
 
 def _of_jax(source: Source, origin: str) -> list[str]:
-    """How functions of JAX are used."""
+    """The head of the README, with the use of functions of JAX."""
     file = source.file
     trees = ", ".join(file.trees)
     call = ", ".join([*file.trees, *source.arguments, *source.masks, *["jax.random.key(0)"] * file.draws])

@@ -149,13 +149,15 @@ class TorchForm:
         body.end_with([writer.values[node].text for node in step.results if node in writer.values])
         masks, operands = list(body.asked.values()), list(step.operands)
         arguments = [*operands, *(state.name for state in step.states), *masks]
-        one = layout.method("step", arguments, body.lines, "Return the values of one step.", kind_of(len(step.results)))
+        method = layout.method(
+            "step", arguments, body.lines, "Return the values of one step.", kind_of(len(step.results))
+        )
         body.lines = []
         each = [f"{name}[:, t]" if of_step else name for name, of_step in step.operands.items()]
         self._steps(step, [*each, *(state.before for state in step.states), *masks])
         doc, kind = "Return the values of all steps (batch, steps, ...).", kind_of(len(step.unit.outputs))
         forward = layout.method("forward", [*operands, *body.asked.values()], body.lines, doc, kind)
-        return layout.class_text("A recurrence: one step after the other.", writer.init, [one, forward])
+        return layout.class_text("A recurrence: one step after the other.", writer.init, [method, forward])
 
     def _steps(self, step: Step, passed: list[str]) -> None:
         """Write the statements that call `step` for each step."""

@@ -81,7 +81,7 @@ class Written(NamedTuple):
 
 
 class Form(Protocol):
-    """How a framework writes parameters, layers, blocks and loops.
+    """Parameters, layers, blocks and loops, as a framework writes them.
 
     Attributes:
         dialect: the framework.

@@ -75,6 +75,17 @@ def test_functions_of_jax_that_compute_other_values(cntkpy, samples, monkeypatch
     assert not (samples / "out").exists()
 
 
+def test_functions_of_jax_that_do_not_run(cntkpy, samples, monkeypatch):
+    from cntkpy.networks.source.export import FORMS
+
+    monkeypatch.setitem(FORMS["jax"].dialect.words, "sigmoid", "jnp.concatenate({0})")
+    got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "jax", "--check")
+    assert got.code == 1
+    assert "the source cannot be computed: " in got.err
+    assert "Traceback" not in got.err
+    assert not (samples / "out").exists()
+
+
 def test_a_training_is_written_for_pytorch_alone(cntkpy, samples):
     got = cntkpy("export", "sample_configs/digits.cntk", "out", "--to", "jax", "--training")
     assert got.code == 2

@@ -4,7 +4,7 @@ import pytest
 
 from cntkpy.networks import nodes
 
-from .networks import RECURRENT, SAMPLES, networks_of, of_example, of_ndl, resnet, source_of
+from .networks import GAPS, RECURRENT, SAMPLES, networks_of, of_example, of_ndl, resnet, source_of
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
@@ -53,3 +53,11 @@ def test_recurrences(name):
 def test_a_residual_network(tmp_path):
     source = source_of(resnet(tmp_path), title="ResNet20")
     assert_equal(source)
+
+
+def test_windows_with_gaps():
+    assert_equal(source_of(of_ndl(GAPS)))
+
+
+def test_a_network_of_double_precision():
+    assert_equal(source_of(of_ndl(RECURRENT["lstm with peepholes"], precision="double")))

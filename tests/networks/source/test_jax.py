@@ -16,7 +16,7 @@ from cntkpy.networks.source.check import check
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.save import write_source
 
-from .networks import INPUT, RECURRENT, SAMPLES, gate, networks_of, of_example, of_ndl, resnet, source_of
+from .networks import GAPS, INPUT, RECURRENT, SAMPLES, gate, networks_of, of_example, of_ndl, resnet, source_of
 
 pytest.importorskip("jax")
 
@@ -161,6 +161,23 @@ def test_results_leave_out_padding(name):
     assert_equal(of_jax(of_ndl(OVER_SEQUENCES[name]), "z"))
 
 
+def test_windows_with_gaps():
+    source = of_jax(of_ndl(GAPS))
+    assert "mean_pool(x, (2, 1), 3)" in source.text
+    assert_equal(source)
+
+
+@pytest.mark.thorough
+def test_a_network_of_double_precision():
+    assert_equal(of_jax(of_ndl(RECURRENT["lstm with peepholes"], precision="double")))
+
+
+def test_probabilities_are_drawn_as_such():
+    """Where a probability is not positive, CNTK's gradient is another one."""
+    text = "b = Input(4, tag=label)\np = Input(4, tag=feature)\nz = Plus(CrossEntropy(b, p), Logistic(b, p))\n"
+    assert_equal(of_jax(of_ndl(text), "z"))
+
+
 @pytest.mark.thorough
 def test_a_residual_network(tmp_path):
     assert_equal(of_jax(resnet(tmp_path), title="ResNet20"))
@@ -294,7 +311,8 @@ def test_files_are_clean(tmp_path):
 
 NORMALISED = (
     "x = Input(2, tag=feature)\ns = Parameter(2, 1)\nb = Parameter(2, 1)\n"
-    "m = Parameter(2, 1, learningRateMultiplier=0)\nv = Parameter(2, 1, init=fixedValue, value=1, learningRateMultiplier=0)\n"
+    "m = Parameter(2, 1, learningRateMultiplier=0)\n"
+    "v = Parameter(2, 1, init=fixedValue, value=1, learningRateMultiplier=0)\n"
     "z = BatchNormalization(x, s, b, m, v, spatial=false, normalizationTimeConstant=20, tag=output)\n"
 )
 

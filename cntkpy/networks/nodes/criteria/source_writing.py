@@ -103,7 +103,7 @@ RULES: dict[str, Rule] = {
 }
 
 REFUSED = {
-    "ForwardBackward": "its labels are a graph of states; torch.nn.functional.ctc_loss takes token numbers",
-    "LabelsToGraph": "its labels are a graph of states; torch.nn.functional.ctc_loss takes token numbers",
+    "ForwardBackward": "its labels are a graph of states; the CTC losses of PyTorch and Optax take token numbers",
+    "LabelsToGraph": "its labels are a graph of states; the CTC losses of PyTorch and Optax take token numbers",
     "EditDistanceError": "it counts edits of whole token sequences, which no tensor function does",
 }

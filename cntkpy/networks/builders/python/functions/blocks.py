@@ -55,6 +55,20 @@ def written_operands(node: NodeValue) -> tuple[NodeValue, ...]:
     return vars(node).get(_WRITTEN, ())
 
 
+_NAME = "_name_in_program"
+"""The attribute of a node of a model file for the name that the program which made it gave."""
+
+
+def mark_name(node: NodeValue, name: str) -> None:
+    """Keep the name that a program gave a node that was read from a model file."""
+    vars(node)[_NAME] = name
+
+
+def name_in_program(node: NodeValue) -> str | None:
+    """Return the name that `mark_name` kept; None: there is none."""
+    return vars(node).get(_NAME)
+
+
 def leaves_in_order(roots: Iterable[NodeValue], members: Container[NodeValue]) -> list[NodeValue]:
     """The leaves of a depth-first walk from the roots, operands from left to right as a program wrote them, each once.
 
@@ -127,7 +141,9 @@ __all__ = [
     "keep_block",
     "leaves_in_order",
     "mark_block",
+    "mark_name",
     "mark_written",
+    "name_in_program",
     "op_name_of",
     "written_operands",
 ]

@@ -25,7 +25,14 @@ from cntkpy.networks.builders.python.functions import calls, graph
 from cntkpy.networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
 from cntkpy.networks.builders.python.functions.attention import attention_weights
 from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
-from cntkpy.networks.builders.python.functions.blocks import keep_block, mark_written
+from cntkpy.networks.builders.python.functions.blocks import (
+    Block,
+    keep_block,
+    mark_block,
+    mark_name,
+    mark_written,
+    name_in_program,
+)
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
@@ -144,6 +151,9 @@ class Variable(Operators, Structure):
         if len(self.roots) != 1:
             return ""
         root = self.roots[0]
+        written = name_in_program(root)
+        if written is not None:
+            return written
         label = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
         return root.name or ("b" if label == "B" else label)  # the bias of LSTM
 
@@ -155,10 +165,13 @@ class Variable(Operators, Structure):
             UserError: it has a name already, or several outputs.
         """
         root = self.root
-        if root.name and root.name != function_name:
+        if self.name and self.name != function_name:
             message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
             raise UserError("NodeExists", message, hint="alias(f, name) has another one")
-        root.name = check_name(function_name)
+        if name_in_program(root) is None:
+            root.name = check_name(function_name)
+        else:
+            mark_name(root, check_name(function_name))
 
     @property
     def uid(self) -> str:
@@ -564,7 +577,7 @@ class Function(Variable, Evaluated):
         del depth
         check_name(name)
         order = self._all()
-        exact = [node for node in order if node.name == name]
+        exact = [node for node in order if name == (name_in_program(node) or node.name)]
         if not exact:
             names = graph.names_of(order)
             exact = [node for node in order if names[node] == name or names[node].endswith(f".{name}")]
@@ -577,7 +590,9 @@ class Function(Variable, Evaluated):
         if not name.startswith("_"):
             for node in self._all():
                 path = node.origin.name if node.stored is None else node.stored.name
-                if node.name == name or path.endswith((f".{name}", ".B") if name == "b" else f".{name}"):
+                if name in (node.name, name_in_program(node)) or path.endswith(
+                    (f".{name}", ".B") if name == "b" else f".{name}"
+                ):
                     if has_value(node) and cell_of(node).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(node)
@@ -898,12 +913,29 @@ def as_function(network: Network) -> Function:
         if node.dynamic_axes is not None:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
+    _take_written(values)
     for value in values.values():
         revive(value, [Function(source) for source in calls.inputs_of(value)])
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]
     return Function(dict.fromkeys(values[node] for node in roots))
+
+
+def _take_written(values: Mapping[Node, NodeValue]) -> None:
+    """Let functions of a model file have the names, the operands and the blocks that the program wrote."""
+    by_name = {node.name: value for node, value in values.items()}
+    blocks: dict[int, Block] = {}
+    for node, value in values.items():
+        written = node.written
+        if written is None:
+            continue
+        mark_name(value, written.name)
+        if all(name in by_name for name in written.operands):
+            mark_written(value, (by_name[name] for name in written.operands))
+        if written.block is not None and all(name in by_name for name in written.block_operands):
+            operands = tuple(by_name[name] for name in written.block_operands)
+            mark_block(value, blocks.setdefault(written.block, Block(written.operation, operands, operands)))
 
 
 def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
