@@ -25,7 +25,7 @@ MAX_ENDLESS = 2
 """Evaluations without an end after which no further member is evaluated."""
 MAX_EXPRESSIONS = 10_000
 """Expressions that are evaluated by themselves."""
-SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
+SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
 """Comments and quoted texts."""
 _CYCLE = re.compile(r"\(([^()]*)\)$")
 _UNKNOWN = re.compile(r"unknown identifier '([^']+)'")
