@@ -109,7 +109,7 @@ Looks for syntax errors, undefined variables, misspelled and unused names,
 unknown actions, readers and builders, missing and wrong values, conflicts,
 networks whose shapes do not fit, and missing files. Prints one line per
 finding, `file:line:column: severity: text - what to do [CODE]`. The codes are
-described in docs/findings.md.
+described by `cntkpy help CODE`.
 
 \b
 WORDS are configurations - each file on its own, files joined by + as one,

@@ -29,7 +29,6 @@ from cntkpy.readers.common.user_code import check_interface, place_of
 
 from .contracts import ChunkSource, MinibatchReader
 from .entries import COMPOSITE, DESERIALIZER, KINDS, READER, VARYING_SLOTS, Kind, find_entry, names
-from .epochs import FORMER_NAMES
 from .errors import ArgumentError
 from .parameters import CNTK_MODULES, DeserializerParameters, ReaderParameters, built_in
 
@@ -274,8 +273,9 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
         ConfigError: for what the section says.
         DataError: for what is in the files.
     """
+    from .epochs import FORMER_NAMES
     from .reader import Reader
-    from .streams import DTYPES  # it imports NumPy
+    from .streams import DTYPES  # these import NumPy
 
     if isinstance(section, str):
         section = parse(section)

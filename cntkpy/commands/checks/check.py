@@ -17,9 +17,8 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.command_line import load_with
-from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks import output as check_output
-from cntkpy.commands.checks.contracts import Unmet, unmet, unused_contracts, without_contracted
+from cntkpy.commands.checks.contracts import Unmet, broken_contracts, unmet, unused_contracts, without_contracted
 from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
@@ -32,7 +31,6 @@ from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
 from cntkpy.commands.projects.project import NAME, Project, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
-from cntkpy.readers.parameters import ReaderParameters
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
@@ -100,9 +98,10 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
     if options.fix:
-        texts = _corrected(chosen, options, targets)
+        texts, is_clean = _corrected(chosen, options, targets)
         if not texts and not quiet:
-            print("nothing can be corrected with certainty; `cntkpy check` shows the findings", file=sys.stderr)
+            advice = "no finding can be corrected with certainty; `cntkpy check` shows them"
+            print("there is nothing to correct" if is_clean else advice, file=sys.stderr)
         if options.show_diff:
             sys.stdout.write(difference(texts))
             return EXIT_WARNINGS if texts else 0
@@ -166,10 +165,11 @@ def _of_configurations(
     return suites(grouped) if form == "junit" else [(target.line, result) for target, result in merged(grouped)]
 
 
-def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> Mapping[str, str]:
-    """Return the new texts of files, by path, with the corrections that are certain."""
+def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> tuple[Mapping[str, str], bool]:
+    """Return the new texts of files, by path, with the corrections that are certain; True if there are no findings."""
     folders = [Path.cwd().resolve(), *(project.folder for project in targets.projects.values())]
     texts: Mapping[str, str] = {}
+    present: list[Finding] = []
     for _ in range(MAX_ROUNDS):
         present = _findings_with(texts, chosen, options)
         known = Counter(map(_text_of, present))
@@ -183,7 +183,7 @@ def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) ->
         if new == texts:
             break
         texts = new
-    return texts
+    return texts, not present
 
 
 def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: CheckOptions) -> list[Finding]:
@@ -334,21 +334,9 @@ def _diagnostics(
         return [error.diagnostic]
     if project is not None and contracts is not None:
         contracts.update(unmet(root, project))
-    modules = options.modules and (project is None or _may_import(root, project))
+    broken = broken_contracts(root, project) if project is not None else []
+    modules = options.modules and not any(problem.kind == "ModuleNotAllowed" for problem in broken)
     result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
-    if project is not None and project.contracts:
-        result = without_contracted(root, project, result)
-        result += (problem for contract in project.contracts for problem in contract.problems(root))
+    if project is not None:
+        result = [*without_contracted(root, project, result), *broken]
     return without_root(root, result) if is_joined else result
-
-
-def _may_import(root: ConfigParameters, project: Project) -> bool:
-    """Return True if the project allows all modules of readers that a configuration names.
-
-    A file of a repository that somebody has cloned makes no module be imported: `--import-modules` has to ask for it.
-    """
-    if not project.modules:
-        return True
-    named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
-    modules = {str(module) for module in named if module}
-    return modules <= set(project.modules)

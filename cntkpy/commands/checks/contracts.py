@@ -7,11 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest
-from cntkpy.commands.catalogue.section_map import section_map
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest, suggestion
+from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks.values import looks_like_set
 from cntkpy.commands.projects.contracts import Contract
 from cntkpy.commands.projects.project import Project
+from cntkpy.readers.parameters import ReaderParameters
+from cntkpy.readers.registry import entry_of_reader
 
 MIN_SIMILARITY = 0.75
 """Similarity of two paths, 0 to 1, from which one is meant by the other."""
@@ -30,6 +32,35 @@ class Unmet:
 
     meant: str | None
     is_parameter: bool
+
+
+def broken_contracts(root: ConfigParameters, project: Project) -> list[Diagnostic]:
+    """Return the values that break contracts of a project, and the modules that it does not allow.
+
+    Args:
+        root: The configuration, after layering.
+        project: Its project.
+    """
+    broken = [problem for contract in project.contracts for problem in contract.problems(root)]
+    return [*broken, *_module_problems(root, project)] if project.modules is not None else broken
+
+
+def _module_problems(root: ConfigParameters, project: Project) -> Iterator[Diagnostic]:
+    """Yield the modules that sections name besides those that `modules` allows."""
+    allowed = project.modules or ()
+    for use in section_map(root).walk():
+        if use.role not in READER_ROLES or not use.open:
+            continue
+        try:
+            module = ReaderParameters.module.value(use.section)
+            is_known = module is None or entry_of_reader(use.section) is not None
+        except ConfigError:
+            continue  # found where values are looked at
+        if is_known or module is None or any(module == name or module.startswith(f"{name}.") for name in allowed):
+            continue
+        message = f"the module '{module}' is none of those that the project allows"
+        hint = suggestion(str(module), allowed) or f'add "{module}" to modules in {project.text.source.name}'
+        yield Diagnostic("ModuleNotAllowed", message, module.span, hint)
 
 
 def unmet(root: ConfigParameters, project: Project) -> Iterator[tuple[tuple[str, ...], Unmet]]:

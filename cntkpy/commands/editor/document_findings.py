@@ -33,7 +33,7 @@ def is_toml(name: str) -> bool:
 
 
 class DocumentFindings:
-    """What `check` finds in the text of a document.
+    """Findings of `check` in the text of a document.
 
     Args:
         text: The text, as the editor has it.

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest, printable
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, printable
 from cntkpy.cntk_config.base.files import exists, is_file, is_folder, read_input
 from cntkpy.cntk_config.base.kinds import RULES
+from cntkpy.cntk_config.base.spelling import nearest_file
 from cntkpy.commands.projects.contracts import Contract, contracts_of
 from cntkpy.commands.projects.schema import problems
 from cntkpy.commands.projects.toml_text import Path_, TomlText
@@ -22,6 +23,8 @@ from cntkpy.commands.projects.toml_text import Path_, TomlText
 NAME, PYPROJECT, TABLE = "cntkpy.toml", "pyproject.toml", ("tool", "cntkpy")
 MAX_RUNS = 10_000
 """Runs of one project: a matrix grows by multiplication."""
+MAX_FOLDERS = 10_000
+"""Folders in which projects are looked for."""
 MAX_MATCHES = 10_000
 """Files that a glob may name."""
 MIN_SIMILARITY = 0.6
@@ -102,7 +105,8 @@ class Project:
     ignore: tuple[str, ...] = ()
     per_file: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     strict: bool = False
-    modules: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
+    """Modules of readers that runs may import; None: any."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
@@ -265,6 +269,21 @@ def find_project(start: Path) -> Project | None:
     return None
 
 
+def folders_of_projects(folder: Path) -> Iterator[Path]:
+    """Yield the folders below a folder that have a project, but none inside of another one.
+
+    Args:
+        folder: The folder, which is not one of them.
+    """
+    for parent, folders, names in itertools.islice(os.walk(folder), MAX_FOLDERS):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        path = Path(parent)
+        is_project = NAME in names or (PYPROJECT in names and _has_table(path / PYPROJECT))
+        if is_project and path != folder:
+            yield path
+            folders.clear()
+
+
 def _has_table(path: Path) -> bool:
     try:
         data = TomlText(path, str(path)).data
@@ -322,7 +341,7 @@ class _Builder:
             tuple(self._get("ignore", ())),
             {pattern: tuple(codes) for pattern, codes in per_file.items()},
             bool(self._get("strict", False)),
-            tuple(self._get("modules", ())),
+            tuple(modules) if (modules := self._get("modules", None)) is not None else None,
             tuple(self._get("include", ())),
             tuple(self._get("exclude", ())),
             tuple(self._errors),
@@ -491,6 +510,6 @@ def _nearest_glob(folder: Path, pattern: str) -> str | None:
             names = [entry.name for entry in folder.iterdir()]
         except OSError:
             return None
-        meant = nearest(part, names, MIN_SIMILARITY)
+        meant = nearest_file(part, names, MIN_SIMILARITY)
         return f"did you mean '{'/'.join((*parts[:number], meant, *parts[number + 1 :]))}'?" if meant else None
     return None

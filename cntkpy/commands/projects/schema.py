@@ -118,7 +118,8 @@ KEYS = (
     Key(
         "modules",
         TEXTS,
-        "The only modules that `check --import-modules` imports; without the key, any.",
+        "The only modules of readers that runs may import; without the key, any. "
+        "A check imports none without `--import-modules`.",
         '["our_readers"]',
     ),
     Key("environment", TEXTS, "Environment variables that `${env:NAME}` may use in this file.", '["HOME"]'),

@@ -57,7 +57,7 @@ def mark(run: int) -> str:
 
 
 def chart(title: str, lines: Sequence[Line], *, unit: str = "") -> Markup | None:
-    """A chart; None if no line has a point.
+    """Return a chart; None if no line has a point.
 
     Args:
         title: what is over the epochs.
@@ -71,7 +71,7 @@ def chart(title: str, lines: Sequence[Line], *, unit: str = "") -> Markup | None
 
 
 def curves(title: str, lines: Sequence[Line], unit: str = "", log: bool = False) -> Markup | None:
-    """The axes and lines of a chart as SVG, one of its two scales; None if no line has a point."""
+    """Return the axes and lines of a chart as SVG, one of its two scales; None if no line has a point."""
     kind = "log" if log else "linear"
     y = Axis.around([value for line in lines for value in line.points.values()], log)
     if y is None:

@@ -15,7 +15,7 @@ MAX_ROWS = 500
 
 
 def trainings(runs: Sequence[Run]) -> list[tuple[Run, Curves]]:
-    """Every training with its run."""
+    """Return every training with its run."""
     return [(run, curves) for run in runs for curves in run.curves if curves.epochs or curves.between]
 
 
@@ -75,7 +75,7 @@ def curves_section(runs: Sequence[Run], best: Curves | None = None) -> Markup | 
 
 
 def switches(runs: Sequence[Run]) -> str:
-    """The rules of style by which the box of a training switches its curves off."""
+    """Return the rules of style by which the box of a training switches its curves off."""
     numbers = range(len(trainings(runs)))
     part = ".curves-part:has(#run{0}:not(:checked)) .run{0} {{ display: none; }}\n"
     return "".join(part.format(number) for number in numbers)
@@ -95,7 +95,7 @@ def _plain(pairs: Sequence[tuple[Run, Curves]], about: Sequence[str], points: Se
 
 
 def epochs_section(runs: Sequence[Run]) -> Markup | None:
-    """A table of the epochs of every training, folded together where there are several."""
+    """Return a table of the epochs of every training, folded together where there are several."""
     pairs = [(number, *pair) for number, pair in enumerate(trainings(runs)) if pair[1].epochs]
     if not pairs:
         return None

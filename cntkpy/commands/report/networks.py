@@ -14,7 +14,7 @@ from cntkpy.commands.runs.record import Run
 
 
 def network_section(runs: Sequence[Run]) -> Markup | None:
-    """A picture of every network, once where several trainings have the same."""
+    """Return a picture of every network, once where several trainings have the same."""
     names: dict[str, list[str]] = {}
     networks: dict[str, dict[str, Any]] = {}
     for run in runs:

@@ -33,7 +33,8 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
         live_seconds: The script asks the server of the page so often for a newer one; 0: the page is a file.
     """
     style, script = (read_input(FOLDER / name).decode() for name in ("report.css", "report.js"))
-    style += switches(runs)
+    if not live_seconds:  # the style of a live page stays the same, as its policy wants; its script does this
+        style += switches(runs)
     table = for_people(table_of(runs))
     sweeps = sweeps_of(runs)
     best = best_row(table, trial_values(runs, sweeps))
@@ -60,7 +61,7 @@ def page(runs: Sequence[Run], live_seconds: int = 0) -> str:
         tag("title", f"{title} - cntkpy"),
         tag("style", Markup(style)),
     )
-    shown = {key: (name, content) for key, (name, content) in sections.items() if content is not None}
+    shown = {key: (name, content) for key, (name, content) in sections.items() if content is not None and runs}
     body = tag(
         "body",
         tag(
@@ -97,8 +98,8 @@ def title_of_page(runs: Sequence[Run], sweeps: Sequence[Sweep] = ()) -> str:
         if len(runs) == 1:
             return f"Trial {numbers} {of}"
         return f"Trials {numbers} {of}" if len(runs) <= MAX_NAMES else f"{len(runs)} trials {of}"
-    if len(runs) == 1:
-        return runs[0].name
+    if len(runs) < 2:
+        return runs[0].name if runs else "No runs yet"
     files = [part for run in runs for word in run.words if is_config_word(word) for part in _files(word)]
     names = list(dict.fromkeys(Path(file.strip()).stem for file in files))
     of = ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")

@@ -44,7 +44,7 @@ def summary_section(runs: Sequence[Run], table: Table, best: int | None = None, 
 
 
 def _table(table: Table, runs: Sequence[Run], best: int | None) -> Markup:
-    """A row for each training, which the script of the page sorts; of one training, a row for each column."""
+    """Return a row for each training, which the script of the page sorts; of one training, a row for each column."""
     numbers = [any(isinstance(row[place], float) for row in table.rows) for place in range(len(table.columns))]
     dots, least = _dots(runs), _least(table)
     cells = [
@@ -83,7 +83,7 @@ def _least(table: Table) -> list[set[int]]:
 
 
 def _dots(runs: Sequence[Run]) -> list[Markup | None]:
-    """The dot of each row of the table: the trainings that have curves have a colour."""
+    """Return the dot of each row of the table: the trainings that have curves have a colour."""
     drawn = [id(curves) for _, curves in trainings(runs)]
     return [swatch(drawn.index(id(curves))) if id(curves) in drawn else None for _, curves in rows_of(runs)]
 
@@ -100,7 +100,7 @@ def _cell(cell: Cell, right: bool, is_least: bool) -> Markup:
 
 
 def confusion_section(runs: Sequence[Run]) -> Markup | None:
-    """The matrices of the tests, and the samples with the largest loss."""
+    """Return the matrices of the tests, and the samples with the largest loss."""
     confusions = [(run, confusion) for run in runs for confusion in run.confusions]
     if not confusions:
         return None

@@ -76,7 +76,7 @@ class LivePage:
 
     def _make(self) -> None:
         begun = time.monotonic()
-        self._content = page(find_runs(self._words), self._live_seconds).encode()
+        self._content = page(find_runs(self._words, empty_folders=True), self._live_seconds).encode()
         self._made = time.monotonic()
         self._live_seconds = max(LIVE_SECONDS, math.ceil(SHARE * (self._made - begun)))
 
@@ -113,7 +113,7 @@ class RunsServer(socketserver.ThreadingTCPServer):
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     def allows(self, hosts: Sequence[str], target: str) -> HTTPStatus:
-        """Return what is answered to a request.
+        """Return the status of the answer to a request.
 
         Args:
             hosts: Its `Host` headers.

@@ -16,7 +16,7 @@ MAX_LINES = 5
 
 
 def settings_section(runs: Sequence[Run]) -> Markup | None:
-    """A table of all values; of several runs, values that differ have a line for each run."""
+    """Return a table of all values; of several runs, values that differ have a line for each run."""
     configured = [run for run in runs if run.settings]
     if not configured:
         return None
@@ -48,7 +48,7 @@ def _choice(name: str, text: str, checked: bool) -> list[Markup]:
 
 
 def _colors(runs: Sequence[Run], configured: Sequence[Run]) -> list[Markup]:
-    """The dots of the first training of each run, or its name where it has none."""
+    """Return the dots of the first training of each run, or its name where it has none."""
     first: dict[int, int] = {}
     for number, (run, _) in enumerate(trainings(runs)):
         first.setdefault(id(run), number)
@@ -71,7 +71,7 @@ def _row(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Markup:
 
 
 def _different(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Iterator[Markup]:
-    """Each text of a value once, behind the dots of the runs that have it."""
+    """Return each text of a value once, behind the dots of the runs that have it."""
     dots: dict[str | None, list[Markup]] = {}
     for color, value in zip(colors, values, strict=True):
         dots.setdefault(value.text if value is not None else None, []).append(color)

@@ -50,7 +50,7 @@ def _speed(curves: Curves, epochs: set[float]) -> str:
 
 
 def _versions(runs: Sequence[Run]) -> Markup:
-    """A table of values that all runs have in common, then a row for each run with values that differ."""
+    """Return a table of values that all runs have in common, then a row for each run with values that differ."""
     tables = [{**run.place, **run.versions} for run in runs]
     names = list(dict.fromkeys(name for table in tables for name in table))
     common = [name for name in names if len({table.get(name, "") for table in tables}) == 1]

@@ -53,7 +53,7 @@ def sweeps_of(runs: Sequence[Run]) -> list[Sweep]:
 
 
 def trial_values(runs: Sequence[Run], sweeps: Sequence[Sweep]) -> dict[int, float] | None:
-    """Return what is to be small by the places of rows of the table; None: the runs are not trials of one sweep."""
+    """Return the criteria to minimize, by the places of rows of the table; None: the runs are not of one sweep."""
     if len(sweeps) != 1 or any(run.path.parent.parent != sweeps[0].folder for run in runs):
         return None
     (sweep,) = sweeps

@@ -33,7 +33,7 @@ BANNER_BYTES = 400
 
 
 def read_run(path: Path) -> Run:
-    """The run of an event file, or of a log.
+    """Return the run of an event file, or of a log.
 
     Raises:
         UserError: it cannot be read.
@@ -56,8 +56,12 @@ def read_run(path: Path) -> Run:
     return run
 
 
-def find_runs(words: Iterable[str]) -> list[Run]:
-    """The runs that words name: files, folders, models.
+def find_runs(words: Iterable[str], empty_folders: bool = False) -> list[Run]:
+    """Return the runs that words name: files, folders, models.
+
+    Args:
+        words: The words.
+        empty_folders: A folder may have no runs.
 
     Raises:
         UserError: a word names no run.
@@ -65,7 +69,7 @@ def find_runs(words: Iterable[str]) -> list[Run]:
     result: dict[Path, Run] = {}
     for word in words:
         path = Path(word)
-        for child in _runs_of(path):
+        for child in _runs_of(path, empty_folders):
             result.setdefault(child.path.absolute(), child)
     runs = [_with_configuration(run) for run in _each_once(list(result.values()))]
     for run, name in zip(runs, short_names([run.path.absolute() for run in runs]), strict=True):
@@ -105,10 +109,10 @@ def is_run(word: str) -> bool:
     return path.is_dir() or path.suffix == EVENTS or _is_log(path) or _is_model(path)
 
 
-def _runs_of(path: Path) -> Iterator[Run]:
+def _runs_of(path: Path, empty_folders: bool) -> Iterator[Run]:
     if path.is_dir():
         files = list(_files(path))
-        if not files:
+        if not files and not empty_folders:
             hint = "cntkpy run FILE records trainings next to their models; stderr=FILE writes a log"
             raise UserError("NoRuns", f"{path} has no runs", hint=hint)
         yield from map(read_run, files)
@@ -123,7 +127,7 @@ def _runs_of(path: Path) -> Iterator[Run]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The event files below a folder, and the logs of runs that have none, in the order of their names."""
+    """Return the event files below a folder, and the logs of runs that have none, in the order of their names."""
     for file in sorted(_visible(folder), key=_natural):
         if OTHER_WORKER.search(file.name):
             continue
@@ -135,7 +139,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """The files below a folder, but those in folders whose names begin with a point, as `.git` and `.venv`."""
+    """Return the files below a folder, but those in folders whose names begin with a point, as `.git` and `.venv`."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(place, name) for name in names if not name.startswith("."))
@@ -180,7 +184,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _runs_that_saved(model: Path) -> Iterator[Run]:
-    """The runs that saved a model: their event files are in its folder or below its folder."""
+    """Return the runs that saved a model: their event files are in its folder or below its folder."""
     wanted, result = model.absolute(), False
     for file in _files(model.absolute().parent):
         run = read_run(file)
@@ -204,7 +208,7 @@ def _is_written(path: Path) -> bool:
 
 
 def _with_configuration(run: Run) -> Run:
-    """A run without its configuration gets that of the file in its folder, which sweeps write."""
+    """Return the run; without a configuration of its own it gets that of the file in its folder."""
     resolved = run.path.parent / RESOLVED
     if not run.settings and resolved.is_file():
         with suppress(ConfigError):

@@ -25,12 +25,12 @@ CONTROL_BUT_BREAKS = {code: "?" for code in CONTROL if chr(code) not in "\t\n"}
 
 
 def write(table: Table, form: str) -> str:
-    """The table in one of `FORMS`, except `table`."""
+    """Return the table in one of `FORMS`, except `table`."""
     return {"json": as_json, "csv": as_csv, "markdown": as_markdown}[form](table)
 
 
 def as_json(table: Table) -> str:
-    """A list of objects; a number that JSON does not have is null."""
+    """Return a list of objects; a number that JSON does not have is null."""
     rows = [dict(zip(table.columns, map(_finite, row), strict=True)) for row in table.rows]
     return printable_json(json.dumps(rows, indent=2, ensure_ascii=False)) + "\n"
 
@@ -48,7 +48,7 @@ def as_csv(table: Table) -> str:
 
 
 def _inert(cell: Cell) -> Cell:
-    """A cell that spreadsheets show and do not compute; numbers are as they are."""
+    """Return a cell that spreadsheets show and do not compute; numbers are as they are."""
     if not isinstance(cell, str):
         return "" if cell is None else cell
     if cell[:1] not in FORMULA and cell.isprintable():
@@ -58,7 +58,7 @@ def _inert(cell: Cell) -> Cell:
 
 
 def as_markdown(table: Table) -> str:
-    """A table of Markdown."""
+    """Return a table of Markdown."""
     rows = [table.columns, *([shown(cell) for cell in row] for row in table.rows)]
     lines = ["| " + " | ".join(_cell(text) for text in row) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("---:" if right else "---" for right in _right(table)) + "|")
@@ -180,7 +180,7 @@ def _show_pages(text: str) -> None:
 
 
 def shown(cell: Cell) -> str:
-    """A cell for people: six significant digits."""
+    """Return a cell for people: six significant digits."""
     if cell is None:
         return ""
     return cell if isinstance(cell, str) else f"{cell:.6g}"

@@ -19,10 +19,12 @@ NEVER_SHOWN = frozenset(
     for word in (
         "makeMode", "traceLevel", "logFormat", "stderr", "doneFile", "timestamping", "progressTracing", "modelPath",
         "numMBsToShowResult", "firstMBsToShowResult", "verbosity", "outputPath", "outputFile", "outputModelPath",
-        "outputModelFile", "record", "runFolder",
+        "outputModelFile", "record", "runFolder", "tensorBoardLogDir",
     )
 )  # fmt: skip
 """Parameters that change where a run writes and what it says, not what it learns."""
+TRACKING = "tracking:"
+"""Values that say where a run is tracked."""
 FIRST = 3
 """Columns before those of values."""
 AFTER = 2
@@ -51,7 +53,7 @@ class Table:
     values: int = 0
 
     def place(self, name: str) -> int:
-        """The place of a column; its whole name, or the end of it, or of a word in it, in any case.
+        """Return the place of a column; its whole name, or the end of it, or of a word in it, in any case.
 
         Raises:
             UserError: there is none, or several.
@@ -68,7 +70,7 @@ class Table:
 
 
 def table_of(runs: Sequence[Run]) -> Table:
-    """The table of runs; a run with several trainings has a row for each."""
+    """Return the table of runs; a run with several trainings has a row for each."""
     differing = differing_values(runs)
     pairs = rows_of(runs)
     judged = list(dict.fromkeys(node for _, curves in pairs if curves is not None for node in curves.nodes))
@@ -107,7 +109,7 @@ def differing_values(runs: Sequence[Run]) -> dict[str, str]:
     values = [{setting.name.lower(): setting for setting in run.settings} for run in configured]
     differing: dict[str, Texts] = {}
     for lower in spelling:
-        if lower.rpartition(":")[2] not in NEVER_SHOWN:
+        if lower.rpartition(":")[2] not in NEVER_SHOWN and not lower.startswith(TRACKING):
             settings = [value.get(lower) for value in values]
             texts = tuple(
                 _without_folder(run, setting.text if setting is not None else None)
@@ -199,7 +201,7 @@ def _follows(texts: Texts, variable: Texts) -> bool:
 
 
 def _used(run: Run) -> Iterator[tuple[str, str]]:
-    """The names of values, in lower case and as they are written, but those of commands that the run does not run."""
+    """Return the names of values, in lower case and as written; commands that the run does not run are left out."""
     listed = {name.strip().lower() for name in run.values.get("command", "train").split(":")}
     commands = {name.removesuffix(":action") for name, _ in run.spellings() if re.fullmatch("[^:]+:action", name)}
     for lower, name in run.spellings():
@@ -238,7 +240,7 @@ def _result(run: Run, command: str, node: str) -> float | None:
 
 
 def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
-    """The rows that satisfy every condition, sorted.
+    """Return the rows that satisfy every condition, sorted.
 
     Args:
         conditions: `NAME=VALUE`, also with `!=`, `<`, `<=`, `>`, `>=`, and `~` for a part of the text.
@@ -285,7 +287,7 @@ def with_short_names(table: Table) -> Table:
 
 
 def for_people(table: Table) -> Table:
-    """The table with short texts, and with the values that most runs have, if there are too many."""
+    """Return the table with short texts, and with the values that most runs have, if there are too many."""
     places = range(FIRST, FIRST + table.values)
     filled = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
     kept = [place for place in range(len(table.columns)) if place not in places or place in filled]
@@ -294,7 +296,7 @@ def for_people(table: Table) -> Table:
 
 
 def left_out(table: Table) -> str:
-    """Return what `for_people` leaves out, as a sentence; empty: nothing."""
+    """Return a sentence about the values that `for_people` leaves out; empty: there are none."""
     extra = table.values - MAX_VALUES
     return f"{extra} more values differ; --format csv has them, and cntkpy diff shows two runs." if extra > 0 else ""
 
@@ -304,7 +306,7 @@ def _short(cell: Cell) -> Cell:
 
 
 def as_number(cell: Cell) -> float | None:
-    """The number of a cell; a text may be one."""
+    """Return the number of a cell; a text may be one."""
     if isinstance(cell, str):
         try:
             cell = float(cell.partition("/")[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,8 @@ from cntkpy.commands.sweeps.study_values import axis_name, parameter, row_names
 
 BEST_PART = 0.25
 """Part of the trials that counts as good. With Optuna's own tenth, eight trials give a value without effect 43 %."""
+QUANTILE = ("target_quantile", "baseline_quantile")
+"""Names of this part in Optuna 5 and 4."""
 LEAST_TRIALS = 4
 """Trials with a criterion from which importances are computed."""
 DRAWING = {"backend": "svg", "svg.hashsalt": "cntkpy", "svg.fonttype": "none", "text.parse_math": False}
@@ -79,8 +82,10 @@ def importances(study: optuna.Study) -> dict[str, float]:
     """Return the share of each axis in what makes trials good, by PED-ANOVA; empty: there are too few trials."""
     if len(study.get_trials(deepcopy=False)) < LEAST_TRIALS:
         return {}
+    names = inspect.signature(PedAnovaImportanceEvaluator).parameters
+    quantile: dict[str, Any] = {next(name for name in QUANTILE if name in names): BEST_PART}
     with quiet():
-        return get_param_importances(study, evaluator=PedAnovaImportanceEvaluator(target_quantile=BEST_PART))
+        return get_param_importances(study, evaluator=PedAnovaImportanceEvaluator(**quantile))
 
 
 def parallel_coordinates(study: optuna.Study, criterion: str) -> bytes:

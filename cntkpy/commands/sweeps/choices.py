@@ -16,7 +16,7 @@ from cntkpy.cntk_config import ConfigError, Span
 from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
-from cntkpy.commands.sweeps.rewrites import CALL, FORMS, inside_sections, rewritten, split
+from cntkpy.commands.sweeps.rewrites import CALL, FORMS, inside_sections, rewritten, split, without_brackets
 
 NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -25,6 +25,7 @@ MOST_VALUES = 1_000_000
 """Most values of one range."""
 MOST_WHOLE = 2**53
 """Greater whole numbers have no exact floating-point number."""
+HINT = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
 EXAMPLE = "write range(LOW, HIGH), range(LOW, HIGH, log), range(LOW, HIGH, count=5) or range(LOW, HIGH, step=2)"
 
 
@@ -41,7 +42,7 @@ class Choice:
     rows: tuple[tuple[str, ...], ...]
 
     def values(self, index: int) -> dict[str, str]:
-        """The texts of one choice."""
+        """Return the texts of one choice."""
         return dict(zip(self.paths, self.rows[index], strict=True))
 
     @property
@@ -79,7 +80,7 @@ class Interval:
         return [{self.path: self.text(self.low)}, {self.path: self.text(self.high)}]
 
     def text(self, value: float) -> str:
-        """A number as it is written, with ten digits."""
+        """Return a number as it is written, with ten digits."""
         return str(round(value)) if self.whole else f"{value:.10g}"
 
     def exact(self, value: float) -> str:
@@ -87,7 +88,7 @@ class Interval:
         return str(round(value)) if self.whole else repr(float(value)).removesuffix(".0")
 
     def at(self, part: float) -> str:
-        """The number at a part (0 to 1, without 1) of the interval."""
+        """Return the number at a part (0 to 1, without 1) of the interval."""
         low, high = (self.low, self.high + 1) if self.whole else (self.low, self.high)
         value = low * (high / low) ** part if self.log else low + (high - low) * part
         return self.text(min(math.floor(value), self.high) if self.whole else value)
@@ -111,12 +112,12 @@ class Space:
     axes: tuple[Axis, ...]
 
     def words_for(self, values: dict[str, str]) -> list[str]:
-        """The classic command line of a trial."""
+        """Return the classic command line of a trial."""
         pairs = zip(self.words, self.names, strict=True)
         return [f"{name}={values[name]}" if name else word for word, name in pairs]
 
     def place(self, path: str) -> Span:
-        """The word that chooses a value."""
+        """Return the word that chooses a value."""
         number = self.names.index(path)
         return Span(Source(f"<argument {number + 1}>", self.words[number], argument=number + 1), 1, 1)
 
@@ -126,7 +127,7 @@ class Space:
 
 
 def read_words(words: Sequence[str]) -> Space:
-    """The words of a sweep.
+    """Return the words of a sweep.
 
     Raises:
         ConfigError: a choice is wrong, or there is none.
@@ -141,7 +142,8 @@ def read_words(words: Sequence[str]) -> Space:
             raise form.error("Conflict", f"'{form.name}' is chosen twice", "give all values of it in one word")
         seen[key] = form.name
     if not result:
-        hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
+        listed = next((listed for word in words if (listed := without_brackets(word)) is not None), None)
+        hint = f"commas in brackets are one value; write {listed}" if listed is not None else HINT
         raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
     return Space(tuple(words), names, tuple(_axes(result)))
 
@@ -163,7 +165,7 @@ class _Form:
 
 
 def _read(word: str, number: int) -> _Form | None:
-    """The choice of a word; None: it is a word like every other."""
+    """Return the choice of a word; None: it is a word like every other."""
     name, equals, value = word.partition("=")
     if not equals or word.lower().startswith((CONFIG_FILE, CURRENT_DIRECTORY)) or not NAME.fullmatch(name):
         return None
@@ -207,7 +209,7 @@ def _refuse_inside(form: _Form, word: str) -> None:
 
 
 def _checked(form: _Form) -> _Form:
-    """A form in which no value is empty, and none is there twice."""
+    """Return a form in which no value is empty, and none is there twice."""
     if "" in form.parts:
         raise form.error("MissingValue", f"{form.name} has an empty choice", 'write "" for an empty text')
     if form.form == "range":
@@ -219,7 +221,7 @@ def _checked(form: _Form) -> _Form:
 
 
 def _axes(forms: list[_Form]) -> Iterator[Axis]:
-    """The axes, in the order of the words; all words with `zip` are one, in the place of the first."""
+    """Return the axes, in the order of the words; all words with `zip` are one, in the place of the first."""
     zipped = [form for form in forms if form.form == "zip"]
     for form in forms:
         if form.form == "choice":
@@ -247,7 +249,7 @@ def _zip(forms: list[_Form]) -> Choice:
 
 
 def _range(form: _Form) -> Axis:
-    """A range: an interval, or the numbers of it that `count` or `step` name."""
+    """Return a range: an interval, or the numbers of it that `count` or `step` name."""
     bounds, options = form.parts[:2], form.parts[2:]
     if len(bounds) < 2 or not all(NUMBER.fullmatch(bound) for bound in bounds):
         raise form.error("BadNumber", f"the range of {form.name} begins with two numbers", EXAMPLE)
@@ -300,7 +302,7 @@ def _check_width(form: _Form, bounds: Sequence[str], log: bool, whole: bool) -> 
 
 
 def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, float | None]:
-    """Return what stands after the bounds of a range: `log`, `count=N`, `step=X`."""
+    """Return the options of a range, after its bounds: `log`, `count=N`, `step=X`."""
     log, count, step = False, None, None
     for option in options:
         name, _, text = (part.strip() for part in option.partition("="))
@@ -322,13 +324,13 @@ def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, flo
 
 
 def product(axes: Sequence[Axis]) -> int | None:
-    """The number of combinations; None: there are infinitely many."""
+    """Return the number of combinations; None: there are infinitely many."""
     sizes = [size(axis) for axis in axes]
     return None if None in sizes else math.prod(length for length in sizes if length is not None)
 
 
 def size(axis: Axis) -> int | None:
-    """The number of values of an axis; None: any number of an interval."""
+    """Return the number of values of an axis; None: any number of an interval."""
     if isinstance(axis, Choice):
         return len(axis.rows)
     return int(axis.high - axis.low) + 1 if axis.whole and not axis.log else None

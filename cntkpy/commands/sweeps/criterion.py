@@ -36,7 +36,7 @@ class Criterion:
 
 
 def choose_criterion(root: ConfigParameters, text: str) -> Criterion:
-    """The criterion that a configuration and `--criterion` name.
+    """Return the criterion that a configuration and `--criterion` name.
 
     Args:
         root: the configuration.

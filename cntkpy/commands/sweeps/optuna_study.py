@@ -119,7 +119,7 @@ class OptunaStudy:
             yield
 
     def _waiting(self) -> Trial | None:
-        """A trial that nobody has taken."""
+        """Return a trial that nobody has taken."""
         while self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             optuna_trial = self._study.ask()
             if (
@@ -132,7 +132,7 @@ class OptunaStudy:
         return None
 
     def _left_behind(self) -> Trial | None:
-        """A trial of a process that was killed. Takes note of those that other processes run."""
+        """Return a trial of a process that was killed. Takes note of those that other processes run."""
         self.busy = set()
         for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if trial.number in self._claimed or POINT not in trial.user_attrs:
@@ -182,7 +182,7 @@ class OptunaStudy:
 
 
 def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
-    """The study of a plan: made, or found, and filled with the trials that it lacks.
+    """Return the study of a plan: made, or found, and filled with the trials that it lacks.
 
     Args:
         plan: the sweep.
@@ -209,7 +209,7 @@ def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
 
 
 def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
-    """The plan of the sweep in a storage, and the folder that it names.
+    """Return the plan of the sweep in a storage, and the folder that it names.
 
     Args:
         where: of the storage; `#NAME` at its end chooses one of several sweeps.
@@ -244,7 +244,7 @@ def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
 
 
 def open_storage(where: str) -> BaseStorage:
-    """A database for a URL, a journal for the name of a file."""
+    """Return a database for a URL, a journal for the name of a file."""
     if "://" in where:
         return optuna.storages.RDBStorage(where)
     Path(where).parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +276,7 @@ def _fill(study: optuna.Study, plan: Plan, folder: Path) -> None:
 
 
 def _sampler(name: str, seed: int | None) -> BaseSampler:
-    """The sampler of a name.
+    """Return the sampler of a name.
 
     Raises:
         UserError: the package that it needs is not installed; Optuna imports it later, when values are chosen.
@@ -289,7 +289,7 @@ def _sampler(name: str, seed: int | None) -> BaseSampler:
 
 
 def _row(trial: FrozenTrial, space: Space) -> Row:
-    """Return what a study knows of a trial that has ended."""
+    """Return the outcome of a trial that has ended, from the study."""
     values: dict[str, str] = {}
     for axis in space.axes:
         choice = trial.params.get(axis_name(axis))

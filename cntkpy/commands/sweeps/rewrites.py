@@ -104,3 +104,11 @@ def inside_sections(word: str) -> Iterator[str]:
         else:
             for path in inside_sections(inner):
                 yield f"{name}/{path}"
+
+
+def without_brackets(word: str) -> str | None:
+    """Return the choice that a list in brackets may be meant for, such as `rate=0.1,0.2` for `rate=[0.1, 0.2]`."""
+    name, _, value = (part.strip() for part in word.partition("="))
+    is_list = value[:1] in OPEN and value[-1:] in CLOSED and "=" not in value
+    pieces = split(value[1:-1], ",") if is_list and value else []
+    return f"{name}={','.join(pieces)}" if len(pieces) > 1 and all(pieces) else None

@@ -51,7 +51,7 @@ class Rows:
         self.path = folder / NAME
 
     def read(self) -> dict[int, Row]:
-        """All rows by number; a line that a killed process left unfinished is none."""
+        """Return all rows by number; a line that a killed process left unfinished is none."""
         try:
             text = read_input(self.path, LIST_LIMIT).decode("utf-8", "replace")
         except FileNotFoundError:

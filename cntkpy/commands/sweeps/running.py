@@ -258,7 +258,7 @@ class Runner:
 
 
 def describe(row: Row, size: int) -> str:
-    """The line of a trial that has ended."""
+    """Return the line of a trial that has ended."""
     values = shown_values(row.values)
     name = f"trial {row.number} of {size}"
     if row.state == "failed":
@@ -272,7 +272,7 @@ def describe(row: Row, size: int) -> str:
 
 
 def running_text(running: Sequence[tuple[int, Progress]]) -> str:
-    """Return what the trials that run have come to."""
+    """Return the epochs and the criterion of each trial that runs, as one line."""
     return "; ".join(
         f"trial {number}: {progress.epochs} epochs" + ("" if progress.value is None else f", {progress.value:.6g}")
         for number, progress in sorted(running, key=lambda process: process[0])
@@ -280,7 +280,7 @@ def running_text(running: Sequence[tuple[int, Progress]]) -> str:
 
 
 def shown_values(values: Mapping[str, str]) -> str:
-    """Values by the last parts of their paths, where these tell them apart; URLs without secrets."""
+    """Return values by the last parts of their paths, where these tell them apart; URLs without secrets."""
     last = [re.split("[/.]", path)[-1] for path in values]
     names = last if len({name.lower() for name in last}) == len(last) else list(values)
     return "  ".join(f"{name}={masked(text)}" for name, text in zip(names, values.values(), strict=True))

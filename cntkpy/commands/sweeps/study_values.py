@@ -12,12 +12,12 @@ from cntkpy.commands.sweeps.choices import Axis, Choice
 
 
 def axis_name(axis: Axis) -> str:
-    """Return what a study calls an axis."""
+    """Return the name of an axis in a study."""
     return axis.paths[0] if len(axis.paths) == 1 else f"zip({', '.join(axis.paths)})"
 
 
 def row_names(axis: Choice) -> Iterator[str]:
-    """Return what a study calls the choices of an axis: each otherwise, and URLs without secrets."""
+    """Return the names of the choices of an axis in a study: all different, and URLs without secrets."""
     names: set[str] = set()
     for number, row in enumerate(axis.rows, 1):
         name = masked(row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True)))
@@ -26,7 +26,7 @@ def row_names(axis: Choice) -> Iterator[str]:
 
 
 def suggest(trial: optuna.Trial, axis: Axis) -> dict[str, str]:
-    """The values that a trial has, or that the sampler chooses now."""
+    """Return the values that a trial has, or that the sampler chooses now."""
     name = axis_name(axis)
     if isinstance(axis, Choice):
         rows = list(row_names(axis))
@@ -37,7 +37,7 @@ def suggest(trial: optuna.Trial, axis: Axis) -> dict[str, str]:
 
 
 def parameter(axis: Axis, values: Mapping[str, str]) -> Any:
-    """The value of an axis in a study."""
+    """Return the value of an axis in a study."""
     if isinstance(axis, Choice):
         return list(row_names(axis))[axis.rows.index(tuple(values[path] for path in axis.paths))]
     number = float(values[axis.path])

@@ -78,7 +78,7 @@ def sweep(words: list[str], options: Options) -> int:
 
 
 def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParameters]:
-    """The plan of the words, its folder, and the configuration of its first values; nothing is run before all fit."""
+    """Return the plan of the words, its folder, and the configuration of its first values, after checking all."""
     line = sort_words(words).configurations
     if len(line) > 1:
         raise ConfigError("Conflict", "a sweep has one configuration", None, "join its files with +: a.cntk+b.cntk")
@@ -95,7 +95,7 @@ def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParame
 
 
 def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
-    """The same of a sweep that another process has begun.
+    """Return the same of a sweep that another process has begun.
 
     Raises:
         UserError: there is none, or its configuration is another one here.
@@ -121,7 +121,7 @@ def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
 
 
 def make_study(plan: Plan, folder: Path, joins: bool) -> Study:
-    """Who says which trial comes next.
+    """Return the study that says which trial comes next.
 
     Raises:
         UserError: Optuna is not installed, or its storage cannot be used.
@@ -144,8 +144,8 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
         print(f"note: {command} runs a script: all trials write the files that it names", file=sys.stderr)
     combinations = product(plan.space.axes)
     if combinations is not None and study.size() > combinations:
-        note = f"{study.size()} trials have {combinations} combinations: none is trained twice"
-        print(f"note: {note}, later trials have the values of the first", file=sys.stderr)
+        note = f"{study.size()} trials have {combinations} combinations of values"
+        print(f"note: {note}; none is trained twice, a repeated one has the outcome of the first", file=sys.stderr)
     ended = len(study.ended())
     with console() as screen:
         screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
@@ -195,7 +195,7 @@ def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigEr
 
 
 def _read(space: Space, values: dict[str, str], words: Iterable[str] = ()) -> ConfigParameters:
-    """The configuration of a trial."""
+    """Return the configuration of a trial."""
     with same_directory():
         return load([*space.words_for(values), *words])
 

@@ -91,7 +91,7 @@ Examples:
 """
 
 
-@click.command("preview", help=PREVIEW, short_help="Show what a reader section reads.")
+@click.command("preview", help=PREVIEW, short_help="Show what a file of data or a reader section holds.")
 @click.argument("words", nargs=-1, required=True)
 @click.option(
     "--minibatches", type=click.IntRange(1), default=4, show_default=True, help="Number of minibatches to read."

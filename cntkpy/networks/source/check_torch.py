@@ -33,8 +33,9 @@ def module_of(source: Source) -> Any:
     """Return the module of PyTorch that the source describes, with its weights."""
     loaded = types.ModuleType("exported_model")
     exec(compile(source.text, "model.py", "exec"), loaded.__dict__)
-    module = getattr(loaded, source.name)()
-    module.load_state_dict({name: torch().from_numpy(array.copy()) for name, array in source.arrays().items()})
+    t, is_double = torch(), source.graph.network.precision == "double"
+    module = getattr(loaded, source.name)().to(t.float64 if is_double else t.float32)
+    module.load_state_dict({name: t.from_numpy(array.copy()) for name, array in source.arrays().items()})
     return module.eval()
 
 

@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
     @property
     def backwards(self) -> bool:
-        """Whether the loop runs from the last step to the first."""
+        """True if the loop runs from the last step to the first."""
         return self.states[0].delay.kind.time.delay > 0
 
     def local(self) -> dict[Node, str]:

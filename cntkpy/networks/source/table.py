@@ -16,7 +16,7 @@ REFUSED: dict[str, str] = nodes.tables("source_writing", "REFUSED")
 """Why an operation has no code."""
 
 SPELLINGS: Spellings = nodes.tables("source_writing", "SPELLINGS")
-"""How frameworks spell what rules say."""
+"""The words of rules, as frameworks spell them."""
 
 NUMBERS = frozenset(nodes.tables("source_writing", "NUMBERS"))
 """Operations whose rules take a constant of one element as a number."""

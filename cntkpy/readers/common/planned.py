@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
+from cntkpy.cntk_config.base.lazy_modules import np
 
 State = dict[str, Any]
 """A position between two values of a stage, JSON-able."""

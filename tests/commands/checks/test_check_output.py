@@ -78,7 +78,7 @@ def test_comments_at_the_top_of_a_file(cntkpy) -> None:
 def test_json_github_and_sarif(cntkpy) -> None:
     files = {"main.cntk": SGD.format(comment="")}
     found = json.loads(cntkpy("check", "main.cntk", "--format", "json", files=files).out)["findings"][0]
-    assert found["docs"] == "docs/findings.md#ck010"
+    assert found["docs"] == "https://github.com/cntkpy/cntkpy/blob/main/docs/findings/names.md#ck010"
     assert (found["file"], found["line"], found["column"], found["length"]) == ("main.cntk", 9, 9, 14)
     assert found["fix"] == "did you mean 'minibatchSize'?"
     got = cntkpy("check", "main.cntk", "--format", "github")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import http.server
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,7 +169,9 @@ REFUSED = [
         "a (the same value in all rows)",
     ),
     ("a sign", table("a # b,y", number, price), [], "'a # b' cannot be written in a configuration", "--drop"),
-    ("infinite", table("a,y", lambda i: "inf" if i == 9 else X[i], price), [], "'a' has infinite values", "--drop 'a'"),
+    ("large", table("-a,y", lambda i: "1e300" if i == 9 else X[i], price), [], "values above 1e+18", "--drop=-a"),
+    ("a bracket", table("[a,y", number, price), [], "'[a' cannot be written in a configuration", "--drop"),
+    ("infinite", table("a,y", lambda i: "inf" if i == 9 else X[i], price), [], "'a' has infinite values", "--drop a"),
     ("a class with a sign", table("a,y", number, lambda i: f"#{i % 2}"), [], "the class '#0'", "without #"),
     (
         "another kind",
@@ -366,3 +370,64 @@ def test_other_formats(cntkpy) -> None:
     assert got.code == 2 and "add --target COLUMN" in got.err
     got = cntkpy("new", "reader", "words", "--target", "y")
     assert got.code == 2 and "are not of `new reader`" in got.err
+
+
+def test_a_url_with_a_query(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages mask queries; the configuration has the address as it was given."""
+    pytest.importorskip("aiohttp")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    content = table("a,c,y", number, lambda i: "uv"[i % 2], lambda i: i % 3).encode()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.answer(b"")
+
+        def do_GET(self) -> None:
+            self.answer(content)
+
+        def answer(self, body: bytes) -> None:
+            known = self.path == "/d.csv?token=secret"
+            self.send_response(200 if known else 404)
+            self.send_header("Content-Length", str(len(content) if known else 0))
+            self.end_headers()
+            self.wfile.write(body if known else b"")
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/d.csv?token=secret"
+        got = cntkpy("new", "config", url, "--target", "y")
+        assert got.code == 0, got.err
+        assert "secret" not in got.out + got.err
+        assert f'rows = "{url}"' in (tmp_path / "d.cntk").read_text()
+        checked = cntkpy("check", "--data", "d.cntk")
+        assert checked.code == 0, checked.out + checked.err
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_categories_that_are_called_as_ours(cntkpy, tmp_path: Path) -> None:
+    text = table("c,y", lambda i: ("<missing>", "u", "<other>")[i % 3], price)
+    assert cntkpy("new", "config", "d.csv", "--target", "y", files={"d.csv": text}).code == 0
+    assert (tmp_path / "d.classes/category_c.txt").read_text().split() == ["u", "<missing>", "<other>"]
+    assert cntkpy("check", "--strict", "--data", "d.cntk").code == 0
+
+
+def test_every_part_has_rows(cntkpy, tmp_path: Path) -> None:
+    """Another seed is taken where the first one leaves no row for validation."""
+    rows = np.arange(60)
+    drawn = draw(rows, 1)
+    known = (drawn < 0.8) | (drawn >= 0.9)
+    text = table("a,y", number, lambda i: price(i) if known[i] else "", rows=60)
+    got = cntkpy("new", "config", "d.csv", "--target", "y", files={"d.csv": text})
+    seed = int(re.findall(r"by random\((\d+)\)", got.out)[0])
+    assert seed > 1
+    for other in range(1, seed + 1):
+        counts = np.histogram(draw(rows, other)[known], [0, 0.8, 0.9, 1])[0]
+        assert (counts > 0).all() == (other == seed)
+    assert f"random({seed}) < 0.8" in (tmp_path / "d.cntk").read_text()
+    assert cntkpy("check", "--strict", "--data", "d.cntk").code == 0

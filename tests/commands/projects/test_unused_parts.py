@@ -129,9 +129,14 @@ def test_nothing_to_correct_is_said(cntkpy) -> None:
     files["base.cntk"] = BASE.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = x")
     result = cntkpy("check", "--fix", "--diff", files=files)
     assert (result.code, result.out) == (0, "")
-    assert result.err == "nothing can be corrected with certainty; `cntkpy check` shows the findings\n"
+    assert result.err == "no finding can be corrected with certainty; `cntkpy check` shows them\n"
     assert cntkpy("check", "--fix", "--diff", "--quiet").err == ""
-    assert "nothing can be corrected with certainty" in cntkpy("check", "--fix").err
+    assert "no finding can be corrected with certainty" in cntkpy("check", "--fix").err
+
+
+def test_without_findings_there_is_nothing_to_correct(cntkpy) -> None:
+    result = cntkpy("check", "--fix", files=repository())
+    assert (result.code, result.err) == (0, "there is nothing to correct\n")
 
 
 def test_a_run_obeys_the_contracts_of_its_project(cntkpy) -> None:

@@ -22,7 +22,9 @@ import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.commands.report import serve
+from cntkpy.commands.report.page import page
 from cntkpy.commands.report.serve import LivePage, RunsServer
+from cntkpy.commands.runs.find import find_runs
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -92,6 +94,28 @@ def test_the_page_and_its_newest_state(served: tuple[RunsServer, Path], monkeypa
     shutil.rmtree(folder)
     monkeypatch.setattr(server.live, "_made", 0.0)
     assert ask(server, target)[2] == text  # as it was last
+
+
+def test_the_policy_of_a_page_holds_for_its_newer_states(tmp_path: Path) -> None:
+    """The browser applies the policy of the page that is open to the text of the newer one, its style included."""
+    policies: list[str] = []
+    for name in ("a", "b", "c"):
+        write_run(tmp_path, name, 3)
+        policies += re.findall(r'Content-Security-Policy" content="([^"]*)"', page(find_runs([str(tmp_path)]), 2))
+    assert len(policies) == 3
+    assert len(set(policies)) == 1
+
+
+def test_a_folder_that_has_no_runs_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    live = LivePage([str(tmp_path), str(tmp_path / "empty")])
+    assert "<h1>No runs yet</h1>" in live.content().decode()
+    write_run(tmp_path, "a", 3)
+    monkeypatch.setattr(live, "_made", 0.0)
+    assert "<h1>a</h1>" in live.content().decode()
+    (tmp_path / "note").write_text("no run")
+    with pytest.raises(UserError, match="is no run"):
+        LivePage([str(tmp_path / "note")])
 
 
 @pytest.mark.parametrize(
@@ -298,12 +322,19 @@ def test_a_refresh_in_chromium_keeps_what_the_reader_has_chosen(tmp_path: Path) 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_the_policy_of_the_live_page_lets_it_ask_its_server(tmp_path: Path) -> None:
-    """Without a script of the test: the page in Chromium asks for a newer state, and the console stays empty."""
+    """Without a script of the test: the page in Chromium takes newer states, and the console stays empty."""
     write_run(tmp_path, "a", 3)
     live = LivePage([str(tmp_path)])
     asked: list[float] = []
     original = live.content
-    live.content = lambda: (asked.append(time.monotonic()), original())[1]
+
+    def content() -> bytes:
+        asked.append(time.monotonic())
+        write_run(tmp_path, "b" * len(asked), 3)
+        live._made = 0.0
+        return original()
+
+    live.content = content
     with RunsServer(live, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
@@ -312,4 +343,5 @@ def test_the_policy_of_the_live_page_lets_it_ask_its_server(tmp_path: Path) -> N
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=os.environ)
         server.shutdown()
     assert len(asked) >= 3
+    assert re.search(r"<h1>(\d+ runs of digits|digits: a, b, bb.*?)</h1>", done.stdout)
     assert ":CONSOLE" not in done.stderr, done.stderr

@@ -183,6 +183,7 @@ def test_values_that_differ() -> None:
             modelPath="t/1/m",
             traceLevel="1",
             outputPath="x",
+            **{"tracking:folder": "tb/1"},
         ),
         run_with("t/2/log.jsonl", Rate="0.2", used="0.2", same="1", RunDir="t/2", modelPath="t/2/m", traceLevel="0"),
     ]

@@ -270,3 +270,13 @@ def test_options_of_ranges_as_other_programs_write_them() -> None:
         with pytest.raises(ConfigError) as error:
             read_words([f"a=range(1, 2, {option})"])
         assert error.value.hint == hint
+
+
+@pytest.mark.parametrize("brackets", ["[]", "()", "{}"])
+def test_a_list_in_brackets_is_one_value_and_the_message_has_the_choice(brackets: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read_words(["configFile=a.cntk", f"train/SGD/rate={brackets[0]}0.1, 0.2{brackets[1]}"])
+    assert error.value.hint == "commas in brackets are one value; write train/SGD/rate=0.1,0.2"
+    with pytest.raises(ConfigError) as error:
+        read_words(["configFile=a.cntk", "train=[SGD=[x=1]]", "a=(1)", "b=[]", "c="])
+    assert "give a word several values" in str(error.value.hint)

@@ -44,7 +44,9 @@ def test_the_reader_that_is_shown_reads_the_file(cntkpy, tmp_path: Path, monkeyp
     pytest.importorskip("pyarrow")
     got = cntkpy("preview", "d.csv", files={"d.csv": "a,b,c\n1,2,x\n3,4,y\n"})
     monkeypatch.chdir(tmp_path)
-    reader = create_reader(parse(got.out.rpartition("A reader of it:")[2].strip()).section("reader"))
+    reader = create_reader(
+        parse(got.out.rpartition("A reader of it:")[2].partition("A configuration")[0].strip()).section("reader")
+    )
     reader.start_minibatch_loop(9, 0)
     minibatch = reader.get_minibatch()
     assert sorted(minibatch.streams["features"].reshape(2, 2).tolist()) == [[1, 2], [3, 4]]

@@ -45,7 +45,7 @@ def make_config(
 
     table = _opened(path)
     asked = dict(_kind_of_option(text) for text in kinds)
-    plan = plan_of(table, target, task, dropped, asked)
+    plan = plan_of(path, table, target, task, dropped, asked)
     config = Path(output) if output is not None else Path(Path(path).name.split(".")[0] + ".cntk")
     classes = config.with_suffix(".classes")
     for file in (config, classes):
@@ -118,23 +118,31 @@ def _check_names(text: str, plan: Plan) -> None:
     expected += [("numbers", [column.name for column in plan.numbers])] * bool(plan.numbers)
     expected += [(stream, [category.column.name]) for stream, category in stream_names(plan).items()]
     odd = [name for _, names in expected for name in names if re.search(r'["`$\n\r]|(?:^|\s)#', name)]
+    unclosed = [name for _, names in expected for name in names if _is_unclosed(name)]
+    odd += unclosed
     try:
         root = parse(text)
         train = TestParameters(root.section(RootParameters(root).command[0]))
         part = CsvParameters(CompositeParameters(train.reader).deserializers[0])
         condition_of(str(part.filter))
-        wrong = [names for stream, names in expected if _names_in(part.input.section(stream)) != names]
-        wrong_path = [str(path) for path in part.file] != [plan.table.path]
+        wrong = [[name] for name in unclosed]
+        wrong += [names for stream, names in expected if _names_in(part.input.section(stream)) != names]
+        wrong_path = [str(path) for path in part.file] != [plan.path]
     except (UserError, BadConditionError):
         wrong, wrong_path = [odd or [plan.target.name]], not odd
     if wrong_path:
-        raise UserError(
-            "BadStream", f"the path '{plan.table.path}' cannot be written in a configuration", hint="rename it"
-        )
+        raise UserError("BadStream", f"the path '{plan.path}' cannot be written in a configuration", hint="rename it")
     if wrong:
         name = (odd or wrong[0])[0]
         hint = 'rename the column, without " ` $ and #; or leave it out: --drop'
         raise UserError("BadStream", f"the column name {name!r} cannot be written in a configuration", hint=hint)
+
+
+def _is_unclosed(name: str) -> bool:
+    """Return whether a name begins with a bracket that it does not close: as a value it would begin a section."""
+    return name[:1] in ("(", "[", "{") and any(
+        name.count(pair[0]) != name.count(pair[1]) for pair in ("()", "[]", "{}")
+    )
 
 
 def _names_in(section: ConfigParameters) -> list[str]:
@@ -146,14 +154,14 @@ def _names_in(section: ConfigParameters) -> list[str]:
 
 def _summary(plan: Plan, config: Path) -> Iterator[str]:
     from .plan import CLASSIFICATION, MISSING_CLASS, OTHER_CLASS
-    from .text import SEED
 
     rows = plan.rows
     kind = f"{plan.task} of '{plan.target.name}'"
     if plan.task == CLASSIFICATION:
         kind += f", {len(plan.classes)} classes ({shorten(', '.join(plan.classes), 60)})"
     yield f"{config}: {kind}"
-    yield (f"  rows: {rows.training:,} training, {rows.validation:,} validation, {rows.test:,} test, by random({SEED})")
+    sizes = f"{rows.training:,} training, {rows.validation:,} validation, {rows.test:,} test"
+    yield f"  rows: {sizes}, by random({plan.seed})"
     if rows.without_target:
         yield f"  rows without a target, left out: {rows.without_target:,}"
     if plan.numbers:
@@ -175,4 +183,6 @@ def _summary(plan: Plan, config: Path) -> Iterator[str]:
     model = Path("models") / f"{config.stem}.model"
     if model.exists():
         yield f"  note: {model} is there, and a run goes on from it: remove models/{config.stem}.model* to train anew"
-    yield f"  cntkpy run {shlex.quote(str(config))}"
+    run = f"cntkpy run {shlex.quote(str(config))}"
+    yield f"  {run}"
+    yield f"  {run} command=predict newRows=FILE"

@@ -56,6 +56,7 @@ def print_file(path: str, form: str, samples: int, as_json: bool) -> None:
         values["reader"] = f"reader = [ {values['reader']} ]"
     unit = values.pop("unit", "rows")
     if as_json:
+        values.pop("next", None)
         print(json.dumps(values, indent=2))
         return
     count = f", {values['rows']:,} {unit}" if values.get("rows") is not None else ""
@@ -101,6 +102,10 @@ def _lines(values: dict[str, Any], head: str) -> Iterator[str]:
     yield "A reader of it:"
     reader: str = values["reader"]
     yield from reader_lines(reader)
+    if "next" in values:
+        yield ""
+        yield "A configuration that trains on it:"
+        yield f"  {values['next']}"
 
 
 def reader_lines(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 from .texts import quoted
@@ -48,6 +49,7 @@ def describe_table(path: str, form: str, samples: int) -> dict[str, Any]:
         "rows": rows,
         "columns": [{"name": field.name, "type": str(field.type)} for field in fields],
         "first": [{name: _text(values[row]) for name, values in cells.items()} for row in range(shown)],
+        "next": f"cntkpy new config {shlex.quote(path)} --target COLUMN",
         "reader": f"reader = [ deserializers = ([ type = {kind} ; file = {quoted(path)} ; input = [ {inner} ] ]) ]",
     }
 

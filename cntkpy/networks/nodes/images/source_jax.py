@@ -29,8 +29,8 @@ def all_options(geometry: Geometry, groups: int = 1) -> list[tuple[str, str]]:
 
 def convolution(use: Use, images: str, weights: str, geometry: Geometry, groups: int) -> str:
     """Return a call of a convolution."""
-    more = "".join(f", {key}={text}" for key, text in all_options(geometry, groups))
-    return f'{use.helper("conv")}({{"weight": {weights}}}, {images}{more})'
+    chosen = "".join(f", {key}={text}" for key, text in all_options(geometry, groups))
+    return f'{use.helper("conv")}({{"weight": {weights}}}, {images}{chosen})'
 
 
 def transposed_convolution(use: Use, images: str, weights: str, geometry: Geometry) -> str:
@@ -59,8 +59,8 @@ def pooling(use: Use, which: str, images: str, geometry: Geometry, included: boo
     """Return a call of a pooling."""
     name = "max_pool" if which == "max" else "mean_pool"
     counted = which != "max" and included
-    more = ", count_padding=True" if counted and padding(geometry) != "0" else ""
-    return f"{use.helper(name)}({images}, {_window(geometry)}{more})"
+    counting = ", count_padding=True" if counted and padding(geometry) != "0" else ""
+    return f"{use.helper(name)}({images}, {_window(geometry)}{counting})"
 
 
 def _window(geometry: Geometry) -> str:

@@ -37,6 +37,8 @@ def options(geometry: Geometry, groups: int = 1) -> list[tuple[str, str]]:
 
 def needs_stride(geometry: Geometry) -> bool:
     """Return whether a pooling whose windows are as far apart as they are large gives other values."""
-    sizes = zip(geometry.inputs, geometry.padding, geometry.kernel, geometry.outputs, strict=True)
-    fits = all((size + sum(pair) - kernel) // kernel + 1 == count == 1 for size, pair, kernel, count in sizes)
+    both = symmetric(geometry)
+    padding = tuple(map(sum, geometry.padding)) if both is None else tuple(2 * size for size in both)
+    sizes = zip(geometry.inputs, padding, geometry.kernel, geometry.outputs, strict=True)
+    fits = all((size + added) // kernel == count == 1 for size, added, kernel, count in sizes)
     return geometry.stride != geometry.kernel and not fits

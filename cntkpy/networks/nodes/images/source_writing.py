@@ -206,7 +206,7 @@ def _unpooling(use: Use) -> Value:
     channels = (geometry.kernel[0], geometry.stride[0], geometry.padding[0]) == (1, 1, (0, 0))
     inner = geometry.without_first() if channels else geometry
     if not channels or len(inner.kernel) > MOST_AXES or any(min(pair) < 0 for pair in inner.padding):
-        raise NotExpressible("windows over channels have no inverse in PyTorch")
+        raise NotExpressible("windows over channels have no inverse")
     x = use.reshaped(use.values[0], geometry.outputs)
     pooled = use.values[1]
     cut = "".join(f", :{size}" for size in inner.inputs) if pooled.dims != geometry.inputs else ""

@@ -1,4 +1,4 @@
-"""What the rules for layers see of a graph."""
+"""The view that rules for layers have of a graph."""
 
 from __future__ import annotations
 
