@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -170,6 +171,10 @@ class JaxForm:
             rate = f"«rate={layer.arguments[0][1]}»"
             use.call = lambda text: f"{use.helper('dropout')}({text}, {rate}, {use.body.key()})"
 
+    def chain(self, writer: Writer, blocks: list[Block]) -> list[Unit]:
+        """Write the functions of blocks; return units that call them."""
+        return [self.block(writer, block) for block in blocks]
+
     def block(self, writer: Writer, block: Block) -> Unit:
         """Write the function of a block; return a unit that calls it."""
         inner = writer.inner(plain=True)
@@ -260,7 +265,9 @@ def _transposed(tensor: Tensor) -> Tensor:
         return np.ascontiguousarray(arrange(array).T)
 
     result: Arrange | None = None if arrange is None else turned
-    return Tensor(np.ascontiguousarray(tensor.array.T), tensor.source, result)
+    joined = None if tensor.joined is None else replace(tensor.joined, index=tensor.joined.index.T)
+    array = np.ascontiguousarray(tensor.array.T)
+    return replace(tensor, array=array, arrange=result, joined=joined)
 
 
 def _place(layer: Layer, name: str) -> str:
