@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.narrowing import is_list
+from cntkpy.cntk_config.base.narrowing import is_list, is_several
 from cntkpy.readers.common.sparse import is_dense
 from cntkpy.readers.data_api.array_view import NDArrayView
 from cntkpy.readers.data_api.device import CPU, Device
