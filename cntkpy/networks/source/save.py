@@ -181,6 +181,14 @@ def _of_jax(source: Source, origin: str) -> list[str]:
     ]
     if "params" in file.trees:
         lines.append("`params` are the arrays that a training changes, a tree of dicts.")
+    frozen = [
+        name
+        for name, tensor in source.tensors.items()
+        if not name.startswith("state.") and tensor.source is not None and not tensor.source.trainable
+    ]
+    if frozen:
+        listed = ", ".join(f"`{name}`" for name in frozen)
+        lines.append(f"The network does not train {listed}: give an optimiser no gradient of them.")
     if "state" in file.trees:
         lines.append("`state` has constants and statistics.")
     if file.renews:

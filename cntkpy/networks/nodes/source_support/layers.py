@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ class Layer:
     of_call: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
-    def signature(self) -> tuple[Any, ...]:
+    def signature(self) -> tuple[str, tuple[str, ...]]:
         """Return what layers at the same place of equal blocks have in common."""
         return (self.module, tuple(name for name, _ in self.arguments))
 
