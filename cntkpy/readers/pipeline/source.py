@@ -31,7 +31,7 @@ STATE_VERSION = 1
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How a source reads.
+    """Options of a source.
 
     Attributes:
         frame_mode: Whether every sequence is one sample.

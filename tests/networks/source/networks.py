@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cntkpy.cntk_config import UserError, load
-from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+from cntkpy.commands.described_network import commands_with_networks, describe_network
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
 from cntkpy.networks.nodes.declare import EXAMPLE_NODES

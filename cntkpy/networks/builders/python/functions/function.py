@@ -790,9 +790,9 @@ def _take_last_axes(operands: Sequence[Any]) -> None:
     for node in nodes:
         if not has_value(node) or node.shape is None or 0 not in node.shape or cell_of(node).value is not None:
             continue
-        for other in nodes:
+        for neighbour in nodes:
             try:
-                sizes = () if other is node else tuple(reversed(known_shape(Function(other))))
+                sizes = () if neighbour is node else tuple(reversed(known_shape(Function(neighbour))))
             except OpenShape:
                 continue
             if len(sizes) > len(node.shape):
