@@ -121,8 +121,8 @@ def _outside(text: str) -> list[int]:
     return result
 
 
-_METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]*\))")
-"""A statement whose value ends with the call of a method."""
+_METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]+\))")
+"""A statement whose value ends with the call of a method that has arguments."""
 
 
 def _in_two(line: str) -> list[str]:

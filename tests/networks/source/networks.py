@@ -126,6 +126,10 @@ def window_network(steps=(0, 1, 2)):
     return filled(describe_network(root, "train").network)
 
 
+SUMS = "x = Input(3, tag=feature)\nW = Parameter(3, 3)\np = PastValue(3, h, defaultHiddenActivity={})\n"
+SUMS += "h = Plus(p, Times(W, x))\nz = Log(Plus(Constant({}), Exp(h)), tag=output)\n"
+"""A running sum and log(1 + exp(x)), or with other numbers something else, in NDL."""
+
 INPUT = "x = Input(3, tag=feature)\n"
 HEAD = "W = Parameter(2, {size})\nb = Parameter(2)\nz = Plus(Times(W, {of}), b, tag=output)\n"
 

@@ -13,7 +13,7 @@ from cntkpy.networks import nodes
 from cntkpy.networks.source.layout import WIDTH, laid_out
 from cntkpy.networks.source.table import NUMBERS, REFUSED, RULES
 
-from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of, window_network
+from .networks import RECURRENT, SAMPLES, SUMS, networks_of, of_ndl, resnet, source_of, window_network
 
 DIGITS = '''\
 """The model digits; its weights are in weights.safetensors."""
@@ -115,6 +115,15 @@ def test_the_last_steps_side_by_side_are_one_call():
     others = source_of(window_network((1, 2, 4))).text
     assert "last_steps" not in others
     assert "past_value(" in others
+
+
+def test_running_sums_and_softplus_are_calls():
+    text = source_of(of_ndl(SUMS.format(0, 1))).text
+    assert "h = self.linear(x).cumsum(1)" in text
+    assert "z = F.softplus(h)" in text
+    text = source_of(of_ndl(SUMS.format(0.1, 2))).text
+    assert "cumsum" not in text
+    assert "softplus" not in text
 
 
 def test_numbers_that_single_precision_has_not_keep_their_digits():
