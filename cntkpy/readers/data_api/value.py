@@ -165,6 +165,7 @@ class Value:
         Raises:
             ArgumentError: the value does not fit the input.
         """
+        self._check_valid()
         if self._rows is not None:
             if len(self.sample_shape) > 1:
                 check_sample(self.sample_shape, axes)
@@ -276,8 +277,8 @@ class Value:
             read_only: what `is_read_only` says; nothing is written into the data.
 
         Returns:
-            A value of shape (n, steps, *sample), also of a list for an input without a sequence axis, where steps are 1;
-            of an array for such an input (n, *sample).
+            A value of shape (n, steps, *sample), also of a list for an input without a sequence axis, where steps are
+            1; of an array for such an input (n, *sample).
 
         Raises:
             ArgumentError: the data do not fit the input.
@@ -411,7 +412,14 @@ class Value:
         """An array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR matrix."""
         return self._asarray()
 
+    def _check_valid(self) -> None:
+        """Raise an ArgumentError where the data were let go of."""
+        if self._erased:
+            message = "this Value has no data any more: those that forward gives end with its next call, or by erase"
+            raise ArgumentError(message, "value.deep_clone() keeps them, as_numpy=True gives arrays")
+
     def _asarray(self) -> Any:
+        self._check_valid()
         if self.lengths is not None and len(set(self.lengths.tolist())) > 1:
             warnings.warn("the array includes the padding of short sequences; see mask", RuntimeWarning, stacklevel=3)
         if self._array is not None:
@@ -446,6 +454,7 @@ class Value:
             variable: the input whose sequences they are; needed where the value is made of an array alone, whose first
                 axis counts the sequences otherwise.
         """
+        self._check_valid()
         if variable is not None:
             axes = axes_of(variable)
             if axes.dynamic == 2:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.leaves import differ_by_leading_ones
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_flag, check_range, is_number
 from cntkpy.trainers.fronts.cntk2.schedules import Schedule, Values, as_schedule
@@ -141,6 +142,8 @@ class Learner:
         gradient: Any = gradients[parameter]
         read: Any = getattr(gradient, "asarray", None)  # of a `Value`
         array = np.asarray(gradient if read is None else read(), dtype)
+        if differ_by_leading_ones(array.shape, parameter.shape):
+            array = array.reshape(parameter.shape)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
             raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")

@@ -32,7 +32,7 @@ from cntkpy.networks.builders.python.functions.checks import as_array, check_nam
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
 from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, chosen, kept_dtype
-from cntkpy.networks.builders.python.functions.free import are_free, free_shape, probed
+from cntkpy.networks.builders.python.functions.free import are_free, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
     FREE,
@@ -194,7 +194,9 @@ class Variable(Operators, Structure):
                 open_shape = None if calls.is_inside_step() else free_shape(per_sample(root))
                 if open_shape is None:
                     raise
-                return tuple(reversed(open_shape))
+                marks = {INPUTS[node].unknown if node in INPUTS else FREE for node in free_nodes([per_sample(root)])}
+                mark = UNKNOWN if marks == {UNKNOWN} else FREE  # sizes to be inferred stay so
+                return tuple(mark if size == FREE else size for size in reversed(open_shape))
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(self.node.shape or ()))
@@ -738,7 +740,7 @@ def known_shape(x: Function) -> tuple[int, ...]:
 
 def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
     """Return whether an axis of a function of this shape has a size that only data say."""
-    return FREE in shape or (UNKNOWN in shape and x.is_input)
+    return FREE in shape or (UNKNOWN in shape and (x.is_input or x.is_output))
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
@@ -932,7 +934,7 @@ def combine(*operands: Any, name: str = "") -> Function:
     check_name(name)
     operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(operand_list))
-    if not operands:
+    if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     made = Function(root for function in functions for root in function.roots)
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
