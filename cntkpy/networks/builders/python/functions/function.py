@@ -44,7 +44,7 @@ from cntkpy.networks.builders.python.functions.leaves import (
 )
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
-from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, signature_text
+from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, leaf_text, signature_text
 from cntkpy.networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
@@ -705,9 +705,9 @@ class Function(Variable, Evaluated):
         return taken_by(self, keys)
 
     def __str__(self) -> str:
-        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf see `leaf_text`."""
         is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
-        return repr(self) if is_leaf else signature_text(self)
+        return leaf_text(self) if is_leaf else signature_text(self)
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:

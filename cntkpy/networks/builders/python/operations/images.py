@@ -14,6 +14,7 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.checks import as_array, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.operations.composed import pow
 from cntkpy.networks.builders.python.operations.operators import (
@@ -40,6 +41,7 @@ def _named(function: Function, name: str) -> Function:
     return alias(function, name) if name else function
 
 
+@described("Pad", lambda of: {"pattern": of["pattern"], "paddingMode": of["mode"]})
 @needs_shapes
 def pad(
     x: Operand,
