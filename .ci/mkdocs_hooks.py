@@ -1,9 +1,11 @@
-"""Differences between the site and GitHub: links to files outside of docs, a first page without menus."""
+"""Differences of the site from GitHub: links to files outside of docs, a first page without menus, options whole."""
 
 import posixpath
 import re
 from typing import Any
 
+CODE = re.compile(r"(?<!</span>)<code>([^<]*)</code>")
+OPTION = re.compile(r"(?<![\w-])--?\w[\w-]*")
 LINK = re.compile(r"\[([^\]\n]+)\]\((\.\./[^)\s]+)\)")
 
 
@@ -21,3 +23,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         return f"[{found[1]}]({config['extra']['repository']}/blob/main/{target})" if outside else found[0]
 
     return LINK.sub(link, markdown)
+
+
+def on_page_content(content: str, page: Any, config: Any, **_: Any) -> str:
+    """Options in code within a line, such as --workers, do not break behind their hyphens."""
+
+    def code(found: re.Match[str]) -> str:
+        return f"<code>{OPTION.sub(lambda option: f'<span class=option>{option[0]}</span>', found[1])}</code>"
+
+    return CODE.sub(code, content)

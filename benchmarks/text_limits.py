@@ -24,7 +24,7 @@ import numpy as np
 import peers
 import text
 
-from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.index import IndexOptions, build_index
 
 COLUMNS = ("cntkpy", "newlines", "copy", "simdjson", "to float32")
 
@@ -109,7 +109,7 @@ def cold_row(path: Path, repeat: int) -> str:
     calls = {
         "index": lambda: text.index(path),
         "read": lambda: read_all(path),
-        "kept": lambda: build_index(str(path), cache=True),
+        "kept": lambda: build_index(str(path), IndexOptions(cache=True)),
     }
     calls["kept"]()
     for _ in range(repeat):

@@ -285,3 +285,16 @@ def test_folders_do_not_need_each_other(package: str) -> None:
             inside = {package_of(other) for other in imported_files(name) if other.startswith(f"{package}.")}
             graph.setdefault(package_of(name), set()).update(inside - {package_of(name)})
     assert not (found := circles(graph)), "\n".join(found)
+
+
+HANDS = re.compile(r"^\| `(cntkpy/\S+\.py):(\w+)\.(\w+)` \|", re.MULTILINE)
+
+
+def test_a_record_passes_few_hands_and_all_of_them_exist() -> None:
+    """The page names the class and the method of every hand between the bytes of a record and the step."""
+    hands = HANDS.findall((ROOT / "docs/architecture.md").read_text(encoding="utf-8"))
+    assert 6 <= len(hands) <= 8
+    for path, name, method in hands:
+        classes = [n for n in ast.parse((ROOT / path).read_text(encoding="utf-8")).body if isinstance(n, ast.ClassDef)]
+        methods = [n.name for c in classes if c.name == name for n in c.body if isinstance(n, ast.FunctionDef)]
+        assert method in methods, f"{path} has no {name}.{method}"

@@ -22,6 +22,7 @@ FOLDER = ROOT / "benchmarks"
 SMALL = {
     "attention": "--rounds 1 --steps 1000 2000",
     "compressed": "--size 8 --repeat 3",
+    "convolutions": "--all",
     "encoder_decoder": "sentences --rounds 3 --seconds 0.2",
     "gpu": "--device cpu --small --parts dnn-float",
     "images": "--pictures 256 --repeat 3",
@@ -73,6 +74,21 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
         Compared("/ PyTorch", {"1,000": 0.7, "2,000": 0.7}, needs="torch", factor=OTHER),
     ),
     "compressed": (Compared("/ zstd -dc, reader", {"CTF": 1.05}, higher=True),),
+    "convolutions": (
+        Compared(
+            "/ PyTorch",
+            {
+                "1x1, stride 1: 256 to 64 maps of 28, 8 samples, to the kernel": 1.0,
+                "3x3, stride 1: 3 to 16 maps of 32, 16 samples, values": 1.0,
+                "3x3, stride 1, 64 groups: 64 to 64 maps of 28, 16 samples, to the image": 1.1,
+                "3x3x3, stride 2: 16 to 32 maps of 16, 4 samples, values": 1.25,
+                "3x3, stride 2: 64 to 128 maps of 32, 16 samples, to the image": 0.9,
+                "median": 1.1,
+            },
+            needs="torch",
+            factor=OTHER,
+        ),
+    ),
     "encoder_decoder": (
         Compared("/ JAX", {"50-100-50, 10": 0.95}),
         Compared("/ PyTorch", {"50-100-50, 10": 0.37}, needs="torch", factor=OTHER),

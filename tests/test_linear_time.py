@@ -37,7 +37,7 @@ MADE = {
     "cntkpy.commands.editor.occurrences": [re.compile(r"\bx\b")],
     "cntkpy.commands.actions.dump_node": [],  # the user's own
     "cntkpy.commands.actions.svd": [],
-    "cntkpy.networks.source.body": [re.compile(r"(?<![\w.])a\b")],
+    "cntkpy.networks.nodes.source_support.body": [re.compile(r"(?<![\w.])a\b")],
     "cntkpy.readers.data_api.words": [re.compile(_BEFORE + pattern) for pattern, _ in _PHRASES],
 }
 """Patterns that functions make, by module, with usual values for their parts."""
@@ -46,7 +46,7 @@ SEARCHED = (
     "cntkpy.readers.formats.tables.csv.rows",
     "cntkpy.readers.formats.text.fallback",
     "cntkpy.commands.editor.occurrences",
-    "cntkpy.networks.source.body",
+    "cntkpy.networks.nodes.source_support.body",
     "cntkpy.readers.data_api.words",
 )
 """Modules that search a text with them; the others match at a place, or the whole of a name."""
@@ -119,6 +119,7 @@ def load_grammar(name: str):
     return grammar.load(name, start=starts[name])
 
 
+@pytest.mark.thorough
 def test_every_pattern_that_a_function_makes_has_an_example() -> None:
     assert set(gathered().unknown) == set(MADE)
 

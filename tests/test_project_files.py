@@ -111,5 +111,5 @@ def test_links_at_the_root_lead_to_the_code(name: str) -> None:
 def test_the_wheel_brings_the_page_of_findings_beside_the_package() -> None:
     """A file in the package by `force-include` hides the package of an editable install."""
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["shared-data"] == {"docs/findings.md": "share/cntkpy/findings.md"}
+    assert wheel["shared-data"] == {"docs/findings": "share/cntkpy/findings"}
     assert "force-include" not in wheel

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cntkpy.cntk_config.base import grammars
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest
-from cntkpy.cntk_config.base.files import exists, read_input
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
+from cntkpy.cntk_config.base.files import exists, is_file, read_input
 from cntkpy.cntk_config.base.names import from_here, is_url, public_name, split_names
 from cntkpy.cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
+from cntkpy.cntk_config.base.spelling import nearest_file
 
 NAMES_COMPARED = 1000
 """Files of a folder among which the one that is meant is looked for."""
@@ -40,7 +41,7 @@ class Loader:
         """The lines of a file, which `span` asks for. `base` is a second folder to look in."""
         if is_url(name):
             return self._remote(name, span)
-        path = Path(name)
+        path, folders = Path(name), [Path(), *([base] if base is not None else [])]
         if base is not None and not path.is_absolute() and not exists(path) and exists(base / path):
             path = base / path
             name = from_here(path)
@@ -50,7 +51,7 @@ class Loader:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable name"
             hint = None if Path(name).is_absolute() else f"the current directory is {Path.cwd()}"
-            hint = "the standard input is called /dev/stdin" if name == "-" else _nearest_file(path) or hint
+            hint = "the standard input is called /dev/stdin" if name == "-" else _nearest_file(name, folders) or hint
             raise ConfigError("FileNotFound", f"cannot read '{name}': {reason}", span, hint) from None
         self.read.add(os.path.realpath(path))
         self.last = path.name
@@ -124,14 +125,33 @@ class Loader:
         return self.file(name, span, base=base)
 
 
-def _nearest_file(path: Path) -> str | None:
-    """Return advice to read the file of the same folder whose name is most alike."""
+def _nearest_file(name: str, folders: Sequence[Path]) -> str | None:
+    """Return advice to read the file whose path is most alike, or one of the same name in a folder less."""
+    path = Path(name)
+    for folder in folders:
+        present, steps = folder, list[str]()
+        for part in path.parts:
+            if not exists(present / part):
+                meant = _nearest_entry(present, part)
+                if meant is None:
+                    break
+                part = meant
+            present /= part
+            steps.append(part)
+        else:
+            if is_file(present) and steps != list(path.parts):
+                return f"did you mean '{Path(*steps)}'?"
+    shorter = (Path(*path.parts[start:]) for start in range(1, len(path.parts)))
+    meant = next((end for end in shorter if any(is_file(folder / end) for folder in folders)), None)
+    return f"did you mean '{meant}'?" if meant is not None else None
+
+
+def _nearest_entry(folder: Path, name: str) -> str | None:
     try:
-        names = [entry.name for entry in itertools.islice(path.parent.iterdir(), NAMES_COMPARED)]
+        names = [entry.name for entry in itertools.islice(folder.iterdir(), NAMES_COMPARED)]
     except (OSError, ValueError):
         return None
-    meant = nearest(path.name, names, 0.75)
-    return f"did you mean '{path.with_name(meant)}'?" if meant is not None and meant != path.name else None
+    return nearest_file(name, names)
 
 
 def _from_remote(name: str, including: str, span: Span) -> str:

@@ -6,7 +6,6 @@ values.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
@@ -20,10 +19,10 @@ from cntkpy.cntk_config.arrays import PerEpoch, Runs
 from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten, suggestion
 from cntkpy.cntk_config.base.source import Fragment, Source, Text, Use, read_lines
-from cntkpy.cntk_config.definitions import Definition, Origin, Substituted, all_given, given_by
+from cntkpy.cntk_config.definitions import Definition, Origin, all_given, given_by
 from cntkpy.cntk_config.includes import Loader, plain_text, read_file
 from cntkpy.cntk_config.parse import Item, Record, parse_array, parse_set, remembered, unquoted
-from cntkpy.cntk_config.variables import expand, needed
+from cntkpy.cntk_config.variables import expand, substitute
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -39,8 +38,6 @@ MIN_SIMILARITY = 0.75
 """Least similarity of a suggested name to the missing one, 0 to 1."""
 MAX_NESTING = 100
 """Largest nesting depth of sections."""
-SHORT_CYCLE = 8
-"""Most variables of a cycle whose error begins with the one that is read."""
 ONE_WORD_HINT = 'on the command line name=value is one word, without blanks around its "="'
 
 
@@ -77,8 +74,6 @@ class ConfigValue(str):
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)
-
-    # ------------------------------------------------------------------------------------------------- places
 
     @property
     def span(self) -> Span | None:
@@ -121,8 +116,6 @@ class ConfigValue(str):
         uses = [use for fragment in self.fragments for use in fragment.uses]
         notes = [f"${use.name}$ is '{shorten(use.text)}', defined at {use.span}" for use in uses[:3]]
         return ConfigError(kind, f"{self.path}: {message}" if self.path else message, self.span, hint, notes)
-
-    # ------------------------------------------------------------------------------------------------ numbers
 
     def __int__(self) -> int:
         return self.as_int64()
@@ -197,8 +190,6 @@ class ConfigValue(str):
         if "," in text and REAL.fullmatch(text.replace(",", ".")):
             return "use a point, not a comma, for fractions"
         return "write a number such as 3, 0.5 or 1e-4"
-
-    # ------------------------------------------------------------------------------------- compound values
 
     def as_text(self) -> str:
         """The plain `str`."""
@@ -441,6 +432,10 @@ class _Entries:
             if warning:
                 self.tree.warn(warning)
 
+    def removals(self) -> list[Definition]:
+        """Return the words that remove entries, where no later word has given these again."""
+        return [entry for key, entry in self.removed.items() if key not in self.by_name]
+
     def _note_nameless(self, text: Text, record: Record, previous_record: Record | None = None) -> None:
         message, hint = "a value without a name is ignored", "write name=value"
         if previous_record is not None and previous_record.name is not None and previous_record.value is not None:
@@ -481,8 +476,6 @@ class ConfigParameters:
     def __repr__(self) -> str:
         return f"<ConfigParameters {self.path}: {', '.join(self.names()[:8])}{', ...' if len(self) > 8 else ''}>"
 
-    # ---------------------------------------------------------------------------------------------- look-up
-
     @overload
     def __call__(self, name: str) -> ConfigValue: ...
     @overload
@@ -495,39 +488,31 @@ class ConfigParameters:
         Without a default, a missing or empty value is an error. With one, the result has its type: text gives a
         `ConfigValue`; a bool, int or float converts the value; None gives None or a `ConfigValue`.
         """
-        value = self._get(name, default is REQUIRED)
+        value = _get(self, name, default is REQUIRED)
         if value is None:
-            return ConfigValue(default, path=self._full(name), scope=self) if isinstance(default, str) else default
-        if isinstance(default, bool):
-            return value.as_bool()
-        if isinstance(default, int):
-            return value.as_int64()
-        return value.as_double() if isinstance(default, float) else value
+            return ConfigValue(default, path=_full(self, name), scope=self) if isinstance(default, str) else default
+        return _like(default, value)
 
     def find(self, name: str) -> ConfigValue | None:
         """The value of `name`, here or further out, or None. The text of a section may keep undefined variables."""
-        holder, entry = self._find(name)
-        if holder is None or entry is None or entry.is_default:
-            return None
-        return self._value(holder, entry, holder, strict=not entry.bracket)
+        return _value_if_any(self, *_find(self, name))
 
     def own(self, name: str) -> ConfigValue | None:
         """The value of `name` in this very set, or None."""
-        entry = self.definition(name)
-        return None if entry is None or entry.is_default else self._value(self, entry, self, strict=not entry.bracket)
+        return _value_if_any(self, self, self.definition(name))
 
     def section(self, name: str, default: str | None = None) -> ConfigParameters:
         """The value of `name` as a set of parameters. Names which it lacks are searched in this set, then outside."""
-        entry = self._find(name)[1]
-        value = self._get(name, default is None, strict=entry is not None and not entry.bracket)
+        entry = _find(self, name)[1]
+        value = _get(self, name, default is None, strict=entry is not None and not entry.bracket)
         if value is None:
-            value = ConfigValue(default or "", path=self._full(name), scope=self)
+            value = ConfigValue(default or "", path=_full(self, name), scope=self)
         return ConfigParameters.from_value(value)
 
     def array(self, name: str, default: str | None = None) -> ConfigArray:
         """The value of `name` as an array. `default` is config text, for instance `""` or `"1:2"`."""
-        value = self._get(name, default is None, strict=False)
-        return ConfigArray(ConfigValue(default or "", path=self._full(name)) if value is None else value)
+        value = _get(self, name, default is None, strict=False)
+        return ConfigArray(ConfigValue(default or "", path=_full(self, name)) if value is None else value)
 
     def sections(self, name: str, default: str | None = None) -> list[ConfigParameters]:
         """The value of `name` as an array of sets, for instance `deserializers=([..]:[..])`. They have no parent."""
@@ -535,14 +520,11 @@ class ConfigParameters:
 
     def opaque(self, name: str) -> ConfigValue:
         """The text of `name`, which is in another language (NDL). Variables are also searched in this very set."""
-        value = self._get(name, True, strict=False)
-        assert value is not None
-        fragments = [expand(fragment, self).fragment for fragment in value.fragments]
-        return _make(fragments, value.path, self, value.entry)
+        return _opaque(self, name)
 
     def exists(self, name: str) -> bool:
         """True when `name` is defined here or further out, whatever its value."""
-        return self._find(name)[1] is not None
+        return _find(self, name)[1] is not None
 
     __contains__ = exists
 
@@ -552,17 +534,16 @@ class ConfigParameters:
 
     def is_removed(self, name: str) -> bool:
         """True when the nearest definition of `name` is the word `default`, which removes a value or a section."""
-        entry = self._find(name)[1]
+        entry = _find(self, name)[1]
         return entry is not None and entry.is_default
 
     def removals(self) -> list[Definition]:
         """Return the words `section/name=default` for this very set whose entries no later word has given again."""
-        entries = self._entries
-        return [entry for key, entry in entries.removed.items() if key not in entries.by_name]
+        return self._entries.removals()
 
     def match(self, name: str, text: str) -> bool:
         """True when the value is `text`, ignoring letter case. A missing value is an empty text."""
-        value = self._get(name, False)
+        value = _get(self, name, False)
         return ("" if value is None else value.strip(" \t")).lower() == text.lower()
 
     def names(self) -> list[str]:
@@ -571,13 +552,7 @@ class ConfigParameters:
 
     def inner(self) -> Iterator[tuple[str, ConfigParameters]]:
         """Names and sections of what is written as a section in this very set; other entries are left out."""
-        for name in self.names():
-            try:
-                value = self.own(name)
-                if value and value[0] in "[({":
-                    yield name, self.section(name)
-            except ConfigError:
-                continue
+        return _inner(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -593,13 +568,16 @@ class ConfigParameters:
         """Warnings so far about the whole configuration."""
         return self._entries.tree.warnings
 
+    @property
+    def generation(self) -> int:
+        """Changes of the whole configuration so far; substituted texts are kept until the next one."""
+        return self._entries.tree.generation
+
     def error(self, name: str, message: str, hint: str | None = None, kind: str = "BadValue") -> ConfigError:
         """A `ConfigError` at the value of `name`, or at this section when there is none."""
-        holder, entry = self._find(name)
+        holder, entry = _find(self, name)
         span = entry.span if holder and entry else self.span
-        return ConfigError(kind, f"{self._full(name) if name else self.path}: {message}", span, hint)
-
-    # ---------------------------------------------------------------------------------------------- changes
+        return ConfigError(kind, f"{_full(self, name) if name else self.path}: {message}", span, hint)
 
     def insert(self, name: str, value: object = None) -> None:
         """Add a parameter, as `insert("name", value)` or as config text: `insert("name=value; b=[x=1]")`.
@@ -611,43 +589,23 @@ class ConfigParameters:
             ConfigError: a value of another type.
         """
         if value is None:
-            return self.add_text(plain_text(name, "<insert>"))
-        if isinstance(value, ConfigValue) and value.fragments:  # it keeps its place
-            is_list = value.entry is not None and value.entry.is_list
-            definition = Definition(name.strip(" \t"), None, value.fragments[0], is_list)
-            definition.parts = value.fragments
-            self._entries.assign(definition)
+            self.add_text(plain_text(name, "<insert>"))
+        else:
+            self._entries.assign(_definition_of(name.strip(" \t"), value))
             self._entries.tree.generation += 1
-            return None
-        text = _text_of(name, value)
-        fragment = plain_text(text, "<insert>")
-        part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
-        if len(text) > 1 and part.string[:1] == '"' and part.string.find('"', 1) == part.end - part.start - 1:
-            part = unquoted(part)
-        self._entries.assign(Definition(name.strip(" \t"), None, part))
-        self._entries.tree.generation += 1
-        return None
 
     def load_config_file(self, path: str | os.PathLike[str]) -> None:
         """Add the parameters of a file (and of those which it includes), as if they stood at the end."""
         loader = Loader()
         text = loader.expand(loader.file(os.fspath(path)))
-        self.add_warnings(loader.warnings)
-        self.add_text(text)
-
-    # ---------------------------------------------------------------------------------------------- the inside
+        _add(self, text, loader)
 
     def stored(self, name: str, *, raw: bool = False, strict: bool = True) -> ConfigValue:
         """The text of an own entry, for tools: `raw` without substitution; empty where it is the word `default`.
 
         With `strict=False` variables that cannot be replaced stay in the text.
         """
-        entry = self._entries.by_name[_key(name)]
-        if entry.is_default:
-            return ConfigValue("", path=self._full(name), scope=self, entry=entry, fragments=tuple(entry.parts))
-        if raw:
-            return _make([part.tidy() for part in entry.parts], self._full(entry.name), self, entry)
-        return self._value(self, entry, self, strict=strict)
+        return _stored(self, self._entries.by_name[_key(name)], raw, strict)
 
     @classmethod
     def from_value(cls, value: ConfigValue, *, alone: bool = False) -> ConfigParameters:
@@ -659,9 +617,7 @@ class ConfigParameters:
         if section._depth > MAX_NESTING:
             message = f"sections are nested deeper than {MAX_NESTING} levels"
             raise ConfigError("NestingTooDeep", message, value.span)
-        fragments = value.fragments
-        if not fragments and value:
-            fragments = (_plain(value, "<default>"),)
+        fragments = value.fragments or ((_plain(value, "<default>"),) if value else ())
         for fragment in fragments:
             section._entries.insert(fragment, section.parent is None)
         return section
@@ -680,107 +636,12 @@ class ConfigParameters:
         self, entry: Definition, /, *, active: tuple[Definition, ...] = ()
     ) -> tuple[str, tuple[Use, ...], int]:
         """The text of an own entry after substitution, what was put in, and how deep variables went."""
-        fragments, depth = self._substitute(entry, True, active)
+        fragments, depth = substitute(entry, self, active=active)
         return _string(fragments), tuple(use for fragment in fragments for use in fragment.uses), depth
-
-    def _find(self, name: str) -> tuple[ConfigParameters | None, Definition | None]:
-        scope, key = self, _key(name)
-        while scope is not None:
-            entry = scope._entries.by_name.get(key)
-            if entry is not None:
-                return scope, entry
-            scope = scope.parent
-        return None, None
-
-    def _get(self, name: str, mandatory: bool, *, strict: bool = True) -> ConfigValue | None:
-        holder, entry = self._find(name)
-        if holder is None or entry is None or entry.is_default:
-            if mandatory:
-                raise self.missing(name)
-            return None
-        value = self._value(holder, entry, self if mandatory else holder, strict=strict)
-        if mandatory and not value:
-            raise self.missing(name)
-        return value
-
-    def _value(
-        self, holder: ConfigParameters, entry: Definition, scope: ConfigParameters, *, strict: bool
-    ) -> ConfigValue:
-        fragments, _ = holder._substitute(entry, strict, ())
-        return _make(fragments, self._full(entry.name), scope, entry)
-
-    def _substitute(self, entry: Definition, strict: bool, active: tuple[Definition, ...]) -> Substituted:
-        """The fragments of an own entry with variables replaced; remembered until something is inserted."""
-        known = entry.cached if strict else entry.cached_open
-        generation = self._entries.tree.generation
-        if known is not None and known[0] == generation:
-            if isinstance(known[1], ConfigError):
-                raise known[1]
-            return known[1]
-        if not active:
-            self._substitute_needed(entry, generation)
-        return self._expand(entry, strict, active, generation)
-
-    def _substitute_needed(self, entry: Definition, generation: int) -> None:
-        """Substitute the variables that an own entry needs, the innermost first: no chain is walked twice.
-
-        The members of a short cycle are left out: its error begins with the one that is read.
-        """
-        stack: list[tuple[ConfigParameters, Definition, Iterator[tuple[Any, Definition]]]]
-        stack = [(self, entry, needed(entry, self))]
-        positions = {id(entry): 0}
-        skipped: set[int] = set()
-        while stack:
-            holder, current, pending = stack[-1]
-            for scope, second in pending:
-                position = positions.get(id(second))
-                if position is not None and len(stack) - position <= SHORT_CYCLE:
-                    skipped.update(id(origin) for _, origin, _ in stack[position:])
-                if position is None and not (second.cached is not None and second.cached[0] == generation):
-                    positions[id(second)] = len(stack)
-                    stack.append((scope, second, needed(second, scope)))
-                    break
-            else:
-                stack.pop()
-                del positions[id(current)]
-                if stack and id(current) not in skipped:
-                    with contextlib.suppress(ConfigError):  # kept, and raised where the entry is read
-                        holder._expand(current, True, (), generation)
-
-    def _expand(self, entry: Definition, strict: bool, active: tuple[Definition, ...], generation: int) -> Substituted:
-        try:
-            expanded = [expand(part.tidy(), self, strict=strict, active=(*active, entry)) for part in entry.parts]
-        except ConfigError as error:
-            if not active and strict:
-                entry.cached = (generation, error.with_traceback(None))
-            raise
-        result = [item.fragment for item in expanded], max(item.depth for item in expanded)
-        if strict:
-            entry.cached = (generation, result)
-        elif not active:
-            entry.cached_open = (generation, result)
-        return result
 
     def missing(self, name: str, known: Collection[str] = ()) -> ConfigError:
         """The error of a parameter that has to be given and is not; one of the `known` names is not meant."""
-        entry = self._find(name)[1]
-        scopes: list[ConfigParameters] = []
-        scope: ConfigParameters | None = self
-        while scope is not None:
-            scopes.append(scope)
-            scope = scope.parent
-        why = "is missing" if entry is None else "has no value of its own" if entry.is_default else "is empty"
-
-        def hint() -> str | None:
-            names = [name for scope in scopes for name in scope.names() if name.lower() not in known]
-            return (suggestion(name, names, MIN_SIMILARITY) if entry is None else None) or f"add {name}=..."
-
-        notes = [f"searched in {', '.join(scope.path for scope in scopes)}"] if entry is None else []
-        span = entry.span if entry is not None else self.span
-        return ConfigError("MissingParameter", f"{self._full(name)} {why}", span, hint, notes)
-
-    def _full(self, name: str) -> str:
-        return f"{self.path}:{name}"
+        return _missing_parameter(self, name, _find(self, name)[1], known)
 
     def add_text(self, text: Text) -> None:
         """Add the parameters of a text, as if it stood at the end."""
@@ -791,6 +652,88 @@ class ConfigParameters:
         """Keep warnings, each once."""
         for warning in warnings:
             self._entries.tree.warn(warning)
+
+
+def _find(section: ConfigParameters, name: str) -> tuple[ConfigParameters | None, Definition | None]:
+    """Return the nearest set, from this one outwards, that defines a name, and its definition there."""
+    scope: ConfigParameters | None = section
+    while scope is not None:
+        entry = scope.definition(name)
+        if entry is not None:
+            return scope, entry
+        scope = scope.parent
+    return None, None
+
+
+def _get(section: ConfigParameters, name: str, mandatory: bool, *, strict: bool = True) -> ConfigValue | None:
+    """Return the value of a name, here or further out; a missing or empty one that is mandatory is an error."""
+    holder, entry = _find(section, name)
+    if holder is None or entry is None or entry.is_default:
+        if mandatory:
+            raise section.missing(name)
+        return None
+    value = _value_of(section, holder, entry, section if mandatory else holder, strict=strict)
+    if mandatory and not value:
+        raise section.missing(name)
+    return value
+
+
+def _value_if_any(
+    section: ConfigParameters, holder: ConfigParameters | None, entry: Definition | None
+) -> ConfigValue | None:
+    """Return the value of a definition in `holder`; None without one, and where it is the word `default`."""
+    if holder is None or entry is None or entry.is_default:
+        return None
+    return _value_of(section, holder, entry, holder, strict=not entry.bracket)
+
+
+def _value_of(
+    section: ConfigParameters, holder: ConfigParameters, entry: Definition, scope: ConfigParameters, *, strict: bool
+) -> ConfigValue:
+    """Return the value of a definition.
+
+    Args:
+        section: The set that was asked; its path is in front of the name.
+        holder: The set that has the definition.
+        entry: The definition.
+        scope: The set around the value, if it is read as a section.
+        strict: Whether a variable that cannot be replaced is an error.
+    """
+    fragments, _ = substitute(entry, holder, strict=strict)
+    return _make(fragments, _full(section, entry.name), scope, entry)
+
+
+def _stored(section: ConfigParameters, entry: Definition, raw: bool, strict: bool) -> ConfigValue:
+    """Return the text of an own entry, see `ConfigParameters.stored`."""
+    path = _full(section, entry.name)
+    if entry.is_default:
+        return ConfigValue("", path=path, scope=section, entry=entry, fragments=tuple(entry.parts))
+    if raw:
+        return _make([part.tidy() for part in entry.parts], path, section, entry)
+    return _value_of(section, section, entry, section, strict=strict)
+
+
+def _opaque(section: ConfigParameters, name: str) -> ConfigValue:
+    """Return a text in another language, see `ConfigParameters.opaque`."""
+    value = _get(section, name, True, strict=False)
+    assert value is not None
+    fragments = [expand(fragment, section).fragment for fragment in value.fragments]
+    return _make(fragments, value.path, section, value.entry)
+
+
+def _inner(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
+    """Yield names and sections, see `ConfigParameters.inner`."""
+    for name in section.names():
+        try:
+            value = section.own(name)
+            if value and value[0] in "[({":
+                yield name, section.section(name)
+        except ConfigError:
+            continue
+
+
+def _full(section: ConfigParameters, name: str) -> str:
+    return f"{section.path}:{name}"
 
 
 def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameters | None = None) -> ConfigValue:
@@ -811,19 +754,40 @@ def parse(text: str, name: str = "<text>") -> ConfigParameters:
     """The configuration in a text. Include lines name files relative to the current directory."""
     loader = Loader()
     lines = read_lines(Source(name, text))
-    root = ConfigParameters(path=name)
     merged = loader.expand(lines)
-    root.add_warnings(loader.warnings)
-    root.add_text(merged)
-    return root
+    return _add(ConfigParameters(path=name), merged, loader)
 
 
 def root_of(text: Text, loader: Loader) -> ConfigParameters:
     """The root of the configuration that a loader has read."""
-    root = ConfigParameters(path=loader.last)
-    root.add_warnings(loader.warnings)
-    root.add_text(text)
-    return root
+    return _add(ConfigParameters(path=loader.last), text, loader)
+
+
+def _add(section: ConfigParameters, text: Text, loader: Loader) -> ConfigParameters:
+    """Add the parameters of a text that a loader has read, and its warnings; return the set."""
+    section.add_warnings(loader.warnings)
+    section.add_text(text)
+    return section
+
+
+def _missing_parameter(
+    section: ConfigParameters, name: str, entry: Definition | None, known: Collection[str]
+) -> ConfigError:
+    """Return the error of a parameter that has no value; `entry`: its definition, if there is one."""
+    scopes: list[ConfigParameters] = []
+    scope: ConfigParameters | None = section
+    while scope is not None:
+        scopes.append(scope)
+        scope = scope.parent
+    why = "is missing" if entry is None else "has no value of its own" if entry.is_default else "is empty"
+
+    def hint() -> str | None:
+        names = [name for scope in scopes for name in scope.names() if name.lower() not in known]
+        return (suggestion(name, names, MIN_SIMILARITY) if entry is None else None) or f"add {name}=..."
+
+    notes = [f"searched in {', '.join(scope.path for scope in scopes)}"] if entry is None else []
+    span = entry.span if entry is not None else section.span
+    return ConfigError("MissingParameter", f"{section.path}:{name} {why}", span, hint, notes)
 
 
 def _missing_value(record: Record, text: Text) -> ConfigError:
@@ -845,6 +809,15 @@ def _string(fragments: list[Fragment]) -> str:
     return string + "\n" if "\n" in string and not string.endswith("\n") else string
 
 
+def _like(default: object, value: ConfigValue) -> Any:
+    """Return a value with the type of its default."""
+    if isinstance(default, bool):
+        return value.as_bool()
+    if isinstance(default, int):
+        return value.as_int64()
+    return value.as_double() if isinstance(default, float) else value
+
+
 def _key(name: str) -> str:
     """Names ignore the case of ASCII letters."""
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
@@ -854,6 +827,20 @@ def _plain(value: str, name: str) -> Fragment:
     """A text given by a program, as if it had been read from a file of a name."""
     text = plain_text(value, name)
     return Fragment(text, 0, len(text.string))
+
+
+def _definition_of(name: str, value: object) -> Definition:
+    """Return the definition of a name whose value a program gives."""
+    if isinstance(value, ConfigValue) and value.fragments:  # it keeps its place
+        definition = Definition(name, None, value.fragments[0], value.entry is not None and value.entry.is_list)
+        definition.parts = value.fragments
+        return definition
+    text = _text_of(name, value)
+    fragment = plain_text(text, "<insert>")
+    part = Fragment(fragment, 0, max(0, len(fragment.string) - 1)).trimmed()
+    if len(text) > 1 and part.string[:1] == '"' and part.string.find('"', 1) == part.end - part.start - 1:
+        part = unquoted(part)
+    return Definition(name, None, part)
 
 
 def _text_of(name: str, value: object) -> str:

@@ -7,16 +7,19 @@ name wins, as in CNTK; names defined only further inside are found as well (CNTK
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, nearest, shorten, suggestion
 from cntkpy.cntk_config.base.source import VARIABLE, Fragment, Place, Source, TextBuilder, Use
-from cntkpy.cntk_config.definitions import Definition
+from cntkpy.cntk_config.definitions import Definition, Substituted
 
 MAX_DEPTH = 100
 """Largest number of variables needed to replace one."""
 MAX_LENGTH = 65_536
 """Largest length of a variable's text, in characters."""
+SHORT_CYCLE = 8
+"""Most variables of a cycle whose error begins with the one that is read."""
 MAX_GROWTH = 10
 """Largest growth factor of a text by its variables, beyond MAX_LENGTH."""
 
@@ -27,6 +30,11 @@ class Scope(Protocol):
     @property
     def parent(self) -> Scope | None:
         """The set around it."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """Changes of the configuration so far: substituted texts are kept until the next one."""
         ...
 
     def names(self) -> list[str]:
@@ -91,7 +99,72 @@ def expand(
     return Expanded(Fragment(builder.text(), 0, builder.length).trimmed(), depth)
 
 
-def needed(definition: Definition, scope: Scope) -> Iterator[tuple[Scope, Definition]]:
+def substitute(
+    entry: Definition, scope: Scope, *, strict: bool = True, active: tuple[Definition, ...] = ()
+) -> Substituted:
+    """Return the fragments of a definition with variables replaced, and how many variables deep that went.
+
+    Args:
+        entry: The definition.
+        scope: The set that holds it.
+        strict: Whether a variable that cannot be replaced is an error; else it is left as it is.
+        active: The definitions that are being substituted.
+    """
+    generation = scope.generation
+    known = entry.cached if strict else entry.cached_open
+    if known is not None and known[0] == generation:
+        if isinstance(known[1], ConfigError):
+            raise known[1]
+        return known[1]
+    if not active:
+        _substitute_needed(entry, scope, generation)
+    return _substitute_parts(entry, scope, generation, strict, active)
+
+
+def _substitute_needed(entry: Definition, scope: Scope, generation: int) -> None:
+    """Substitute the variables that a definition needs, the innermost first: no chain is walked twice.
+
+    The members of a short cycle are left out: its error begins with the one that is read.
+    """
+    stack = [(scope, entry, _needed(entry, scope))]
+    positions = {id(entry): 0}
+    skipped: set[int] = set()
+    while stack:
+        holder, current, pending = stack[-1]
+        for inner_scope, inner in pending:
+            position = positions.get(id(inner))
+            if position is not None and len(stack) - position <= SHORT_CYCLE:
+                skipped.update(id(origin) for _, origin, _ in stack[position:])
+            if position is None and not (inner.cached is not None and inner.cached[0] == generation):
+                positions[id(inner)] = len(stack)
+                stack.append((inner_scope, inner, _needed(inner, inner_scope)))
+                break
+        else:
+            stack.pop()
+            del positions[id(current)]
+            if stack and id(current) not in skipped:
+                with suppress(ConfigError):  # kept, and raised where the entry is read
+                    _substitute_parts(current, holder, generation, True, ())
+
+
+def _substitute_parts(
+    entry: Definition, scope: Scope, generation: int, strict: bool, active: tuple[Definition, ...]
+) -> Substituted:
+    try:
+        expanded = [expand(part.tidy(), scope, strict=strict, active=(*active, entry)) for part in entry.parts]
+    except ConfigError as error:
+        if not active and strict:
+            entry.cached = (generation, error.with_traceback(None))
+        raise
+    result = [item.fragment for item in expanded], max(item.depth for item in expanded)
+    if strict:
+        entry.cached = (generation, result)
+    elif not active:
+        entry.cached_open = (generation, result)
+    return result
+
+
+def _needed(definition: Definition, scope: Scope) -> Iterator[tuple[Scope, Definition]]:
     """Yield the definitions of the variables in the text of a definition, each with the set that holds it.
 
     Args:

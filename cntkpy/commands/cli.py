@@ -12,10 +12,10 @@ from cntkpy.commands import help_texts
 from cntkpy.commands.needs import declare_needs
 from cntkpy.commands.new.command import new_command
 from cntkpy.commands.report.commands import report_command
-from cntkpy.commands.runs.commands import runs_command
+from cntkpy.commands.report.runs_command import runs_command
 from cntkpy.commands.sweeps.command import sweep_command
 from cntkpy.commands.tools.data_commands import FORM, convert_command, preview_command
-from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word
+from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic, is_config_word, name_of_run
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -63,8 +63,14 @@ def run_command(words: tuple[str, ...], workers: int, strict: bool, again: bool,
 
             meant = nearest(word, ["--workers", "--strict", AGAIN, TRACK])
             raise click.NoSuchOption(word, possibilities=[meant] if meant else None)
-    words = tuple(as_classic(list(words)))
-    words += (RECORD,) + ("strict=true",) * strict + (AGAIN,) * again + tuple(f"{TRACK}={name}" for name in track)
+    classic = as_classic(list(words))
+    name = name_of_run(words, classic)
+    words = (
+        (*classic, f"{RECORD}={name}" if name else RECORD)
+        + ("strict=true",) * strict
+        + (AGAIN,) * again
+        + tuple(f"{TRACK}={name}" for name in track)
+    )
     if workers == 1 or not any(map(is_config_word, words)):
         return run_classic(list(words))
     from cntkpy.commands.runner.launch import launch
@@ -263,7 +269,7 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
     return plot(list(logs), out, node)
 
 
-@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, PyTorch source, or arrays.")
+@cntkpy.command("export", help=help_texts.EXPORT, short_help="Write a model as ONNX, source, or arrays.")
 @click.argument("model")
 @click.argument("out")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="NODE", help="Node to export; may be repeated.")
@@ -274,11 +280,20 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--lengths", is_flag=True, help="Add inputs with the numbers of steps of sequences.")
 @click.option("--batch-first", is_flag=True, help="Put the batch before time in inputs and outputs.")
 @click.option("--mean", multiple=True, metavar="INPUT=FILE", help="Mean picture that the model subtracts.")
-@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch.")
+@click.option("--to", metavar="FORMAT", help="Write the folder OUT with source: pytorch or jax.")
 @click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
-@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration.")
+@click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration, for PyTorch.")
 @click.option(
-    "--check/--no-check", default=None, help="Compare with onnxruntime or PyTorch.  [default: where it is installed]"
+    "--data",
+    "own_data",
+    type=click.Choice(["own", "cntkpy"]),
+    default="own",
+    help="What reads the data of train.py: its own code, or the readers of cntkpy, in their order.",
+)
+@click.option(
+    "--check/--no-check",
+    default=None,
+    help="Compare with onnxruntime, PyTorch or JAX.  [default: where it is installed]",
 )
 def export_command(
     model: str,
@@ -287,6 +302,7 @@ def export_command(
     to: str | None,
     command: str,
     training: bool,
+    own_data: str,
     check: bool | None,
     **settings: Any,
 ) -> int:
@@ -294,7 +310,13 @@ def export_command(
     if to is not None:
         from cntkpy.commands.tools.export_source import AskedSource, export_source
 
-        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check, training))
+        if training and to.lower() == "jax":
+            raise click.UsageError(
+                "--training writes a program of PyTorch. Use --to pytorch, or leave out --training: --to jax writes the"
+                " model, whose apply is differentiable."
+            )
+        options = command, check, training, own_data
+        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], *options))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 

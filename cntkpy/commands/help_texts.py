@@ -109,7 +109,7 @@ Looks for syntax errors, undefined variables, misspelled and unused names,
 unknown actions, readers and builders, missing and wrong values, conflicts,
 networks whose shapes do not fit, and missing files. Prints one line per
 finding, `file:line:column: severity: text - what to do [CODE]`. The codes are
-described in docs/findings.md.
+described by `cntkpy help CODE`.
 
 \b
 WORDS are configurations - each file on its own, files joined by + as one,
@@ -187,8 +187,8 @@ Examples:
 
 EXPORT = """\
 Write a model for other programs: OUT.onnx is an ONNX model, OUT.npz and
-OUT.safetensors are its parameters. With --to pytorch, OUT is a folder with the
-network as source: model.py, weights.safetensors and README.md.
+OUT.safetensors are its parameters. With --to pytorch or --to jax, OUT is a
+folder with the network as source: model.py, weights.safetensors and README.md.
 
 \b
 MODEL is a model file of cntkpy or of CNTK. An ONNX model has the nodes of the
@@ -198,14 +198,15 @@ computes it on random data, and values that differ are an error. Both are in the
 extra `onnx`.
 
 \b
-Source has the layers of PyTorch where it has them, and formulas elsewhere.
-MODEL may be a configuration, too: the model that its command trained is
-written, or its network before training. Where PyTorch is installed, values and
-gradients are compared with those of the network first.
+Source is a module of PyTorch, or functions of JAX: layers where it has them,
+formulas elsewhere. MODEL may be a configuration, too: the model that its
+command trained is written, or its network before training. Where the framework
+is installed, values and gradients are compared with those of the network first.
 
 \b
 Examples:
   cntkpy export models/digits.dnn digits --to pytorch
+  cntkpy export models/digits.dnn digits --to jax
   cntkpy export models/digits.dnn digits.onnx
   cntkpy export models/digits.dnn digits.onnx --output h1 --softmax z
   cntkpy export models/digits.dnn digits.npz

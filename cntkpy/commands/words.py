@@ -1,7 +1,7 @@
 """The words of `check` and `show`: which configurations they name, and what else is said."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,8 @@ import click
 AGAIN = "--again"
 """The word that makes every training of a run start over; it is an option, since a command may have any name."""
 RECORD = "--record"
-"""The word by which `cntkpy run` asks for the record of a training; the classic command line has `record=true`."""
+"""The word by which `cntkpy run` asks for the record of a training, `--record=NAME` where a project names the run; the
+classic command line has `record=true`."""
 TRACK = "--track"
 """The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
 ALLOW_REMOTE = "--allow-remote"
@@ -119,6 +120,18 @@ def as_classic(words: list[str]) -> list[str]:
     names = [word for word in words if not word.startswith("-")]
     (line,) = sort_words(names, files=1).configurations
     return [*options, *line, *plain[1:]]
+
+
+def name_of_run(words: Sequence[str], classic: Sequence[str]) -> str:
+    """Return the name that a project gives a run; empty: the words name files.
+
+    Args:
+        words: As they were given.
+        classic: The same in the classic form.
+    """
+    plain = next((word for word in words if not is_override(word) and not word.startswith("-")), "")
+    is_run = plain and not any(map(is_config_word, words)) and f"configFile={plain}" not in classic
+    return plain if is_run else ""
 
 
 @contextmanager

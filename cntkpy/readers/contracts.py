@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cntkpy.readers.common.chunk import Chunk, Part
     from cntkpy.readers.common.draws import Draws
-    from cntkpy.readers.common.selection import Selection
+    from cntkpy.readers.common.planned import Limits, LoadHints, Planned, State
     from cntkpy.readers.common.sequences import SequenceTable
 
     from .epochs import EpochRequest
@@ -57,12 +57,12 @@ class MinibatchReader(Protocol):
         """The next minibatch, None after the last of the epoch."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """Position after the last minibatch given out, JSON-able."""
+    def get_state(self) -> State:
+        """Return the position after the last minibatch given out."""
         ...
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume where `state` was taken, in the middle of an epoch too."""
+    def set_state(self, state: State) -> None:
+        """Resume where `get_state` was called, in the middle of an epoch too."""
         ...
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
@@ -87,20 +87,16 @@ class EpochSource(Protocol):
         """Samples of the whole data set."""
         ...
 
-    def start(self, request: EpochRequest) -> None:
-        """Go to the start of an epoch."""
+    def __next__(self) -> Minibatch:
+        """Return the next minibatch; the end of the epoch is that of the iteration."""
         ...
 
-    def next(self) -> Minibatch | None:
-        """The next minibatch, None at the end of the epoch."""
+    def get_state(self) -> State:
+        """Return the position after the last minibatch that was given out."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """Return where reading is after the last minibatch that was given out."""
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume exactly where `state` was taken."""
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or resume exactly where `get_state` was called."""
         ...
 
     def close(self) -> None:
@@ -134,11 +130,11 @@ class ReadsAhead(Protocol):
 class RemembersEpochs(Protocol):
     """Capability of a reader: it cannot find an epoch by its number, and remembers where epochs begin."""
 
-    def epoch_state(self, epoch: int) -> dict[str, Any]:
+    def epoch_state(self, epoch: int) -> State:
         """The position at the start of an epoch, the next one or one that was begun before; JSON-able."""
         ...
 
-    def restore_epoch(self, state: dict[str, Any]) -> None:
+    def restore_epoch(self, state: State) -> None:
         """Go to where `epoch_state` was taken. The position of a reader of another kind is ignored."""
         ...
 
@@ -179,12 +175,11 @@ class ChunkSource(Protocol):
         ...
 
 
-NO_LIMIT = 2**62
-"""Samples of a minibatch, or of an epoch, that has no limit."""
-
-
 class Order(Protocol):
-    """Hands out sequences by number: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
+    """Chooses the sequences of minibatches: `randomize.Timeline` or `local_timeline.LocalTimeline`."""
+
+    limits: Limits
+    """Sizes of the next minibatches."""
 
     @property
     def workers(self) -> int:
@@ -201,34 +196,26 @@ class Order(Protocol):
         """True if the epoch is over."""
         ...
 
-    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to the start of an epoch; size None means one sweep."""
+    def __next__(self) -> Planned:
+        """Return the next minibatch, or several; the end of the epoch is that of the iteration."""
         ...
 
-    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
-        """The sequences of the next minibatch.
-
-        Args:
-            minibatch_size: samples of all workers together; `NO_LIMIT` where each worker counts its own.
-            worker_size: samples of this worker.
-        """
+    def get_state(self) -> State:
+        """Return the position after what was returned last."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """The position, JSON-able."""
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go where `state` was taken."""
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or to where `get_state` was called."""
         ...
 
 
 @runtime_checkable
 class WaitsForData(Protocol):
-    """Capability of an order: it says whether it needs data that are not loaded yet."""
+    """Capability of an order: it knows whether it needs data that are not loaded yet."""
 
-    def waits(self, samples: int) -> bool:
-        """Return whether the next minibatch, of this many samples, has to wait for data."""
+    @property
+    def waits(self) -> bool:
+        """True if the next minibatch has to wait for data."""
         ...
 
 
@@ -236,17 +223,9 @@ class WaitsForData(Protocol):
 class FreesData(Protocol):
     """Capability of an order: it has the data after a minibatch freed when that is given out."""
 
-    def delivered(self, position: dict[str, Any]) -> None:
-        """The minibatch after which the order's state is `position` was given out."""
+    def delivered(self, state: State) -> None:
+        """Free what no minibatch needs after the one with this state of the order."""
         ...
-
-
-@runtime_checkable
-class SampleOrder(Order, Protocol):
-    """Capability of an order: it counts samples, so that its position is a number."""
-
-    position: int
-    epoch_end: int
 
 
 @runtime_checkable
@@ -366,17 +345,8 @@ class LoadsWholeChunks(Chunked, Protocol):
 class Store(Protocol):
     """Store of loaded sequences: `store.ChunkStore` or `local_timeline.WindowStore`."""
 
-    def begin(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None = None,
-        ahead: np.ndarray | None = None,
-        following: Callable[[int], np.ndarray] | None = None,
-    ) -> Callable[[], list[Part]]:
-        """Begin to load these sequences; the function gives their parts, in minibatch order.
-
-        The rest: see `selection.Selection`.
-        """
+    def begin(self, sequences: np.ndarray, hints: LoadHints | None = None) -> Callable[[], list[Part]]:
+        """Begin to load these sequences; the function returns their parts, in minibatch order."""
         ...
 
     def close(self) -> None:

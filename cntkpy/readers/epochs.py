@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
 
 from cntkpy.readers.common.arguments import check_share, check_size, whole_number
+from cntkpy.readers.common.planned import State
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,27 @@ class EpochRequest:
 
 
 class EpochReader:
-    """A reader that is given an `EpochRequest`; `start_minibatch_loop` makes one of CNTK's arguments."""
+    """A reader that takes an `EpochRequest`; `start_minibatch_loop` makes one of CNTK's arguments."""
 
     @abstractmethod
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""
+
+    @abstractmethod
+    def get_state(self) -> State:
+        """Return the position after the last minibatch given out, to be stored as JSON."""
+
+    @abstractmethod
+    def set_state(self, state: State) -> None:
+        """Resume where `get_state` was called, in the middle of an epoch too."""
+
+    def state(self) -> State:
+        """Return `get_state()`, which this method was called in versions before 0.2."""
+        return self.get_state()
+
+    def restore(self, state: State) -> None:
+        """Call `set_state`, which this method was called in versions before 0.2."""
+        self.set_state(state)
 
     def start_minibatch_loop(
         self,
@@ -54,3 +72,35 @@ class EpochReader:
     ) -> None:
         """Go to the start of an epoch, counted from 0; without a number of samples it is one sweep of the data."""
         self.start(EpochRequest(minibatch_size, epoch, requested_epoch_samples, worker_rank, number_of_workers))
+
+
+@runtime_checkable
+class HasPosition(Protocol):
+    """Capability of a stage or a reader: its position can be saved."""
+
+    def get_state(self) -> State:
+        """Return the position after the last value."""
+        ...
+
+    def set_state(self, state: Any) -> None:
+        """Resume where `get_state` was called."""
+        ...
+
+
+FORMER_NAMES = {"get_state": "state", "set_state": "restore"}
+"""Methods of readers that people write, by their names since version 0.2."""
+
+
+def state_of(reader: object) -> State:
+    """Return the position of any reader; one that people write may have the former names."""
+    if isinstance(reader, EpochReader | HasPosition):
+        return reader.get_state()
+    return cast("Any", reader).state()
+
+
+def set_state(reader: object, state: State) -> None:
+    """Have any reader resume at a position; one that people write may have the former names."""
+    if isinstance(reader, EpochReader | HasPosition):
+        reader.set_state(state)
+    else:
+        cast("Any", reader).restore(state)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .common.planned import State
 from .contracts import EpochSource, Joins, KnowsAbsence, NamesClasses, ReadsAhead, ReadsFiles, SharesData, Wraps
 from .epochs import EpochReader, EpochRequest
 from .errors import ArgumentError, DataError
@@ -35,7 +36,7 @@ class Reader(EpochReader):
         """A copy, in this process or another one, opens the data again and continues where this reader is."""
         if self.remake is None:
             raise TypeError("a reader that create_reader has not made cannot be pickled")
-        return self.remake(self.state() if self._started else None)
+        return self.remake(self.get_state() if self._started else None)
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -64,7 +65,7 @@ class Reader(EpochReader):
         """Go to the start of an epoch."""
         self.data_end = False
         self._started = True
-        self.source.start(request)
+        self.source.set_state(request)
 
     def leave_reading_ahead(self) -> None:
         """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
@@ -76,7 +77,7 @@ class Reader(EpochReader):
         if not self._started:
             raise ArgumentError("get_minibatch() before start_minibatch_loop(minibatch_size, epoch)")
         try:
-            minibatch = self.source.next()
+            minibatch = next(self.source, None)
         except DataError as error:
             raise error.with_traceback(None) from error.__cause__  # frames of the pipeline do not help
         if not self._looked and minibatch is not None:
@@ -94,14 +95,14 @@ class Reader(EpochReader):
             for message, hint, _ in minibatch.absent.values():
                 log.warning("WARNING: %s (%s)", message, hint)
 
-    def state(self) -> dict[str, Any]:
-        """Position after the last minibatch given out, to be stored as JSON."""
-        return self.source.state()
+    def get_state(self) -> State:
+        """Return the position after the last minibatch given out, to be stored as JSON."""
+        return self.source.get_state()
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume where `state` was taken, in the middle of an epoch too."""
+    def set_state(self, state: State) -> None:
+        """Resume where `get_state` was called, in the middle of an epoch too."""
         self.data_end = False
-        self.source.restore(state)
+        self.source.set_state(state)
         self._started = True
 
     def get_label_mapping(self, name: str) -> dict[int, str]:

@@ -273,8 +273,9 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
         ConfigError: for what the section says.
         DataError: for what is in the files.
     """
+    from .epochs import FORMER_NAMES
     from .reader import Reader
-    from .streams import DTYPES  # it imports NumPy
+    from .streams import DTYPES  # these import NumPy
 
     if isinstance(section, str):
         section = parse(section)
@@ -287,7 +288,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
         raise ArgumentError(f"precision must be {' or '.join(DTYPES)}, not {precision!r}")
     reader: Reader = find_reader(section)()(section, precision)
     if entry_of_reader(section) is None:
-        check_interface(reader, MinibatchReader, section)
+        check_interface(reader, MinibatchReader, section, FORMER_NAMES)
     if isinstance(cast("object", reader), Reader):
         reader.remake = lambda state: (_remade, (section, precision, state))
     return reader
@@ -297,5 +298,5 @@ def _remade(section: ConfigParameters, precision: str, state: dict[str, Any] | N
     """A reader of this section that continues at a position."""
     reader = create_reader(section, precision)
     if state is not None:
-        reader.restore(state)
+        reader.set_state(state)
     return reader

@@ -16,6 +16,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.writing import atomic_write
 
+from .epochs import set_state, state_of
 from .minibatch import Minibatch
 
 
@@ -170,7 +171,7 @@ def _check_resume(make: Callable[[], Any], size: int, stop: int, keys: list[list
     reader.start_minibatch_loop(size, 0)
     for _ in range(stop):
         reader.get_minibatch()
-    again.restore(json.loads(json.dumps(reader.state())))
+    set_state(again, json.loads(json.dumps(state_of(reader))))
     remaining_keys = [list(minibatch.keys) for minibatch in iter(again.get_minibatch, None)]
     assert remaining_keys == keys[stop:], f"after {stop} minibatches, reading does not resume where the state was taken"
     reader.close()

@@ -1,4 +1,4 @@
-// Starts `cntkpy lsp` for files of the language "cntk".
+// Starts `cntkpy lsp` for files of the language "cntk" and for project files.
 const { workspace } = require("vscode");
 const { LanguageClient } = require("vscode-languageclient/node");
 
@@ -9,7 +9,13 @@ exports.activate = () => {
   client = new LanguageClient(
     "cntkpy",
     { command, args: ["lsp"] },
-    { documentSelector: [{ scheme: "file", language: "cntk" }] },
+    {
+      documentSelector: [
+        { scheme: "file", language: "cntk" },
+        { scheme: "file", pattern: "**/cntkpy.toml" },
+        { scheme: "file", pattern: "**/pyproject.toml" },
+      ],
+    },
   );
   return client.start();
 };

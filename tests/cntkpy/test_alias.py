@@ -72,6 +72,7 @@ def test_install_in_a_program(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 def test_the_package_of_the_distribution(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(PROGRAM)
     path = os.pathsep.join([str(PACKAGE), str(ROOT)])
@@ -81,6 +82,7 @@ def test_the_package_of_the_distribution(tmp_path: Path) -> None:
     assert (again.returncode, again.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 def test_another_package_is_not_hidden_silently(tmp_path: Path) -> None:
     other = tmp_path / "other" / "cntk"
     other.mkdir(parents=True)

@@ -114,7 +114,6 @@ MISSING = {
     "lattice_sequence_with_softmax": r"cntkpy: there are no lattices here: .* forward_backward \(CTC\)",
     "netopt": "cntkpy: there is nothing that replaces layers",
     "mat_mul": "use times",
-    "blocks": "use cntk.layers",
     "squarederror": "did you mean 'squared_error'",
     "zzz": r"dir\(cntkpy.compat.cntk\) lists what there is",
 }

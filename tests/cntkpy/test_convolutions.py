@@ -13,7 +13,7 @@ import cntkpy.compat.cntk as C
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.function import operator
 
-PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 
 
 def slid(x: np.ndarray, w: np.ndarray, how: dict[str, Any]) -> np.ndarray:

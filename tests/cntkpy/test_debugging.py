@@ -151,6 +151,7 @@ def rows(text: str) -> dict[str, tuple[float, float]]:
     return found
 
 
+@pytest.mark.thorough
 def test_each_node_is_measured(_timed, capsys: pytest.CaptureFixture[str]) -> None:
     x, z = classifier()
     with pytest.raises(ArgumentError, match=r"no minibatch was kept.*\n.*set_node_timing\(True\)"):

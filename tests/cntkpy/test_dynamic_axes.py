@@ -12,7 +12,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 RANDOM = np.random.default_rng(3)
 DATA, LENGTHS = RANDOM.normal(size=(3, 4, 2)), np.array([2.0, 4.0, 1.0])
 OTHER = [RANDOM.normal(size=(n, 3)) for n in (3, 1, 4)]
-PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 
 
 def same(found: Any, expected: Any, dtype: Any) -> None:
@@ -275,3 +275,18 @@ def test_what_is_kept_of_steps_of_samples_has_an_axis_of_its_own(function: Any, 
     found = made.eval({one: values[one] for one in made.arguments})
 
     assert [np.ravel(one).tolist() for one in found] == [np.ravel(one).tolist() for one in expected]
+
+
+@pytest.mark.parametrize("condition", [C.sequence.is_first, lambda s: C.sequence.is_last(s) * 1, C.sequence.is_last])
+def test_selected_steps_have_a_sequence_axis(condition) -> None:
+    """Also where each sequence has one such step; `sequence.first` and (0, 1) have none."""
+    s = C.sequence.input_variable(2)
+    data = [np.array([[1, 2], [3, 4], [5, 6]], np.float32), np.array([[7, 8]], np.float32)]
+    place = 0 if condition is C.sequence.is_first else -1
+    steps = C.sequence.gather(s, condition(s), name="steps")
+    assert len(steps.dynamic_axes) == 2 and steps.name == "steps"
+    assert [one.tolist() for one in steps.eval({s: data})] == [data[0][[place]].tolist(), [[7, 8]]]
+    numbers = C.sequence.where(condition(s))
+    assert [one.tolist() for one in numbers.eval({s: data})] == [[0 if place == 0 else 2], [0]]
+    without = C.sequence.gather(s, condition(s), (0, 1))
+    assert len(without.dynamic_axes) == 1 and without.eval({s: data}).tolist() == [data[0][place].tolist(), [7, 8]]

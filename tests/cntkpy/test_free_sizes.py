@@ -11,7 +11,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from tests.cntkpy.test_dynamic_axes import differences, same
 
 RANDOM = np.random.default_rng(5)
-PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 SEQUENCES = [RANDOM.normal(size=(n, 2)) for n in (3, 1, 2)]
 LONGER = [RANDOM.normal(size=(n, 2)) for n in (2, 5)]
 
@@ -296,6 +296,7 @@ def test_training_goes_on_from_size_to_size(dtype: Any) -> None:
     np.testing.assert_allclose(free.z.eval(given), fixed.z.eval(fixed.data(SEQUENCES, np.ones((3, 3)))), rtol=close)
 
 
+@pytest.mark.thorough
 def test_tests_of_other_sizes_between_minibatches_change_nothing() -> None:
     one, other = Summed(), Summed()
     for sequences, targets in minibatches(4):
@@ -361,6 +362,7 @@ def test_running_statistics_are_those_of_all_sizes() -> None:
         np.testing.assert_allclose(mean.value.ravel(), data.mean(axis=(0, 2)), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_train_and_test_of_functions_in_one_call() -> None:
     one = Summed()
     (sequences, targets), *_ = minibatches(1)
@@ -403,6 +405,7 @@ def test_copies_and_placeholders(how: str) -> None:
     assert copy.arguments == (x,)
 
 
+@pytest.mark.thorough
 def test_random_numbers_go_on_from_size_to_size() -> None:
     """They are those of a function without free sizes."""
     x, y = C.input_variable((C.FreeDimension,)), C.input_variable(3)
@@ -422,6 +425,7 @@ def test_random_numbers_go_on_from_size_to_size() -> None:
         assert 0 < np.count_nonzero(found[free[1].output]) < 12
 
 
+@pytest.mark.thorough
 def test_training_on_steps_that_are_kept() -> None:
     """Their lengths are computed before the minibatch is trained on."""
     x, w = C.sequence.input_variable(2), C.parameter(init=np.ones((2, 1), np.float32))
@@ -461,6 +465,7 @@ def test_data_of_a_source_and_values_have_free_axes(tmp_path: Path) -> None:
     assert done.epoch_summaries[0].loss == pytest.approx(np.square(data.sum(axis=(1, 2)) - 1).mean())
 
 
+@pytest.mark.thorough
 def test_more_sizes_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cntkpy.trainers.fronts.cntk2.sized.MAX_SIZES", 2)
     free, fixed = Summed(), Summed(4)
@@ -499,6 +504,7 @@ def decoded(keys: Any, queries: Any, w: np.ndarray, u: np.ndarray) -> list[np.nd
     return found
 
 
+@pytest.mark.thorough
 def test_attention_inside_of_a_recurrence() -> None:
     x = C.sequence.input_variable(2, np.float64, sequence_axis=C.Axis("keys"))
     y = C.sequence.input_variable(3, np.float64, sequence_axis=C.Axis("queries"))

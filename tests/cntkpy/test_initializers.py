@@ -39,7 +39,7 @@ def spread(name: str, values: np.ndarray) -> float:
     return float(np.std(values)) * (1 if name.endswith("normal") else math.sqrt(3))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("ranks", FANS)
 @pytest.mark.parametrize("name", SPREADS)
 def test_ranks_say_what_is_counted(name: str, ranks: Any, dtype: Any) -> None:
@@ -86,7 +86,7 @@ def test_layers_count_their_own_axes_unless_an_initializer_does() -> None:
     assert spread("", default.value) == pytest.approx(math.sqrt(6 / (40 + 600)), rel=0.02)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 def test_truncated_numbers(dtype: Any) -> None:
     """Normal ones with a deviation of 0.5 up to 1: their own deviation is 0.8796 of that, by the density."""
     values = C.parameter((200, 150), init=C.truncated_normal(0.5, seed=5), dtype=dtype).value
@@ -114,7 +114,7 @@ def test_truncated_numbers_of_layers() -> None:
     assert 2 < np.abs(made.b.value).max() <= 4
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.thorough)])
 def test_bilinear_filters_enlarge_pictures(dtype: Any) -> None:
     """Each channel for itself: inside, pixels lie between their neighbours."""
     x = C.input_variable((2, 4, 4), dtype=dtype)

@@ -56,7 +56,7 @@ def expected_gru(p, x, f):
 @pytest.mark.parametrize(
     "name", ["own", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("relu", "none", "tanh"))]
 )
-@pytest.mark.parametrize("by_default", [False, True])
+@pytest.mark.parametrize("by_default", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_a_cell_with_another_activation(name: str, by_default: bool) -> None:
     activation, f = ACTIVATIONS[name]
     x = C.sequence.input_variable(3, dtype=np.float64)

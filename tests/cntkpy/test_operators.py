@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
+from cntkpy.compat.cntk.star_names import NAMES
 
 Arrays = list[np.ndarray]
 """The data of one input: an array for each sequence, or one for all samples."""
@@ -421,8 +422,9 @@ CASES: dict[str, Case] = {
 
 def test_every_public_operator_is_in_a_table() -> None:
     for module, table in ((C.ops, OPERATORS), (C.sequence, SEQUENCE_OPERATORS)):
-        assert set(module.__all__) - set(table) - set(NOT_HERE) == set(), "add a case, or a reason to NOT_HERE"
-    assert {*C.losses.__all__, *C.metrics.__all__} - set(CRITERIA) - set(NOT_HERE) == set()
+        operators = {name for name in module.__all__ if name not in NAMES["ops"].split()}
+        assert operators - set(table) - set(NOT_HERE) == set(), "add a case, or a reason to NOT_HERE"
+    assert {*C.losses.__all__, *C.metrics.__all__} - {*NAMES["losses"].split()} - set(CRITERIA) - set(NOT_HERE) == set()
     assert {*OPERATORS, *SEQUENCE_OPERATORS, *CRITERIA} & set(NOT_HERE) == set()
 
 

@@ -1,5 +1,6 @@
 """The order of arguments, parameters, constants and inputs: that of a walk, as CNTK 2.7 has it (W2, P16)."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
+from cntkpy.cntk_config import UserError
+from cntkpy.networks.graph.written import Written
 
 
 def names(functions: Any) -> str:
@@ -140,3 +143,100 @@ def test_model_files_keep_the_order(tmp_path: Path) -> None:
     assert names(again.arguments) == names(z.arguments) == "b a"
     for one, other in zip(again.parameters, z.parameters, strict=True):
         np.testing.assert_array_equal(one.value, other.value)
+
+
+def loop(x: Any) -> Any:
+    """A recurrence by a placeholder: tanh(past_value(h) R + x I)."""
+    h = C.placeholder(name="h")
+    left = C.times(C.sequence.past_value(h), C.parameter((3, 3), name="R"))
+    value = C.tanh(left + C.times(x, C.parameter((3, 3), name="I")))
+    return value.replace_placeholders({h: value.output})
+
+
+def shared(x: Any, y: Any) -> Any:
+    """One layer at three places."""
+    layer = C.layers.Dense(3, name="sh")
+    return layer(layer(x)) + layer(y)
+
+
+LAYERS = C.layers
+NETWORKS: list[tuple[Callable[[Any, Any, Any], Any], str]] = [
+    (lambda x, y, s: C.plus(C.times(x, C.parameter((3, 2), name="w")), C.parameter(2, name="v")), "x w v"),
+    (lambda x, y, s: LAYERS.Dense(2, activation=C.tanh)(x), "W b x"),
+    (lambda x, y, s: LAYERS.Sequential([LAYERS.Embedding(4), LAYERS.Dense(2)])(x), "W b E x"),
+    (lambda x, y, s: LAYERS.Convolution((2,), 2, reduction_rank=0)(x), "W b x"),
+    (lambda x, y, s: LAYERS.Recurrence(LAYERS.LSTM(2))(s), "b W H s"),
+    (lambda x, y, s: LAYERS.Recurrence(LAYERS.GRU(2))(s), "b W H H1 s"),
+    (lambda x, y, s: C.squared_error(LAYERS.Dense(3, bias=False)(x), y), "W x y"),
+    (lambda x, y, s: LAYERS.LayerNormalization(name="n")(x) * C.parameter(3, name="g"), "scale bias x g"),
+    (lambda x, y, s: loop(s), "R s I"),
+    (lambda x, y, s: shared(x, y), "W b x y"),
+    (lambda x, y, s: C.splice(y - x, C.parameter(1, name="q"), LAYERS.Dense(2)(y)), "y x q W b"),
+    (lambda x, y, s: C.combine([LAYERS.Dense(2)(y), x / y]), "W b y x"),
+]
+"""Networks, and their leaves in the order of CNTK 2.7's walk, reasoned by hand.
+
+The walk is depth first, operands from left to right. A block is one operation, which has its parameters before its
+operands; parameters of a block come in the order of a walk inside of it. Constants without a name are left out.
+"""
+
+
+@pytest.mark.parametrize(("network", "expected"), NETWORKS)
+def test_leaves_come_in_the_order_of_the_walk(
+    network: Callable[[Any, Any, Any], Any], expected: str, tmp_path: Path
+) -> None:
+    x, y, s = C.input_variable(3, name="x"), C.input_variable(3, name="y"), C.sequence.input_variable(3, name="s")
+    z = network(x, y, s)
+    z.save(str(tmp_path / "model"))
+    again = C.load_model(str(tmp_path / "model"))
+    again.save(str(tmp_path / "model2"))
+    for function in (z, z.clone("share"), again, again.clone("clone"), C.load_model(str(tmp_path / "model2"))):
+        assert names(leaf for leaf in function.inputs if not leaf.is_constant) == expected
+        assert names(function.arguments) == " ".join(name for name in expected.split() if name in "xys")
+        assert names(function.parameters) == " ".join(name for name in expected.split() if name not in "xys")
+
+
+def structure(root: Any) -> list[tuple[str, str, bool, str]]:
+    """By function of a walk its operation, name, whether it is a block, and its operands."""
+    functions = C.logging.graph.depth_first_search(root, lambda function: function.is_output)
+    return [(one.op_name, one.name, one.is_block, names(one.inputs)) for one in functions]
+
+
+def test_a_model_file_keeps_blocks_and_names(tmp_path: Path) -> None:
+    x = C.input_variable(3, name="x")
+    z = C.relu(C.layers.Sequential([C.layers.Dense(4, name="first"), C.layers.Dense(2)])(x) + 1, name="top")
+    z.save(str(tmp_path / "model"))
+    again = C.load_model(str(tmp_path / "model"))
+    assert structure(again) == structure(z)
+    assert [one[0] for one in structure(z)] == ["ReLU", "Plus", "Dense", "Dense"]
+    assert again.first.W.shape == (3, 4) and again.find_by_name("first").name == "first"
+    assert names(again.find_all_with_name("W")) == "W W" and again.outputs[0].name == "top"
+    (block,) = [one for one in C.logging.graph.depth_first_search(again, lambda one: one.is_block) if one.name]
+    assert names(leaf for _, leaf in block.block_arguments_mapping) == "x"
+    data = np.ones((1, 3), np.float32)
+    assert np.array_equal(again(data), z(data))
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["3", '{"name": 3}', '{"operands": "a"}', '{"operands": [3]}', '{"block": []}', '{"block": {"number": 1}}'],
+)
+def test_what_a_model_file_says_of_the_program_is_checked(written: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    (C.input_variable(3, name="x") + C.input_variable(3, name="y")).save(str(path))
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    graph = json.loads(header["__metadata__"]["cntkpy"])
+    graph["nodes"][0]["written"] = json.loads(written)
+    header["__metadata__"]["cntkpy"] = json.dumps(graph)
+    changed = json.dumps(header).encode()
+    path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + length :])
+    with pytest.raises(UserError, match="is damaged: its graph cannot be read"):
+        C.load_model(str(path))
+
+
+def test_what_a_model_file_keeps_of_the_program() -> None:
+    written = Written("a", ("b",), 1, "Dense", ("c",))
+    assert Written.of_json(written.as_json()) == written
+    assert Written.of_json(None) is None and Written().as_json() == {"name": ""}

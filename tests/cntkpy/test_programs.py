@@ -383,7 +383,13 @@ def test_the_number_of_samples_that_running_statistics_are_of() -> None:
             mean_after(wrong)
 
 
-@pytest.mark.parametrize("name", ["momentum_sgd", "nesterov", "fsadagrad", "adam", "adamax"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nesterov",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("momentum_sgd", "fsadagrad", "adam", "adamax")),
+    ],
+)
 def test_unit_gain(name: str) -> None:
     """It is True where nobody says otherwise; without momentum it has no effect."""
 

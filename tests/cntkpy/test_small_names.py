@@ -340,6 +340,7 @@ def test_values_that_stand_for_nothing_given() -> None:
     assert dropped.attributes["rngSeed"] == C.dropout(x, 0.5).attributes["rngSeed"]
 
 
+@pytest.mark.thorough
 def test_determinism_is_asked_for_before_jax_is_used() -> None:
     code = (
         "import os, sys, numpy as np, cntkpy.compat.cntk as C\n"

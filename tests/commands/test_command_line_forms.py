@@ -143,6 +143,7 @@ def test_the_last_line() -> None:
     assert result.line("log/run") == "COMPLETED: err = 0.5 (1,200 samples). The log is in log/run"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="needs pseudo-terminals")
 def test_a_terminal(tmp_path: Path) -> None:
     """With the log in a file, the last line has the result; errors have colours, without NO_COLOR."""

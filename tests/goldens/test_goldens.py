@@ -99,9 +99,9 @@ def entries(text: str | None = None) -> list[str]:
 
 
 def cited(line: str) -> list[str]:
-    """The names of cases in the brackets of a point, `*` included: `[zoo_init/kinds, kinds_float]`."""
-    brackets = re.findall(r"\[([a-z_]+/[\w*/, ]+)\](?!\()", line)
-    return [token for bracket in brackets for token in re.findall(r"[\w*/]+", bracket)]
+    """The names of cases in the comments of a point, `*` included: `<!-- goldens: zoo_init/kinds, kinds_float -->`."""
+    comments = re.findall(r"<!-- goldens: ([\w*/, ]+) -->", line)
+    return [token for comment in comments for token in re.findall(r"[\w*/]+", comment)]
 
 
 def cites(line: str, name: str) -> bool:

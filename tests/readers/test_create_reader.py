@@ -14,6 +14,7 @@ from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.commands.tools.convert import convert
 from cntkpy.readers import DataError, Minibatch, MinibatchData, StreamInformation, UserMinibatchSource, create_reader
 from cntkpy.readers.formats.htk.archive import write_archive
+from cntkpy.trainers.step.reading import CountedReader
 
 
 class Points(UserMinibatchSource):
@@ -153,7 +154,7 @@ def test_wrong_epochs(kind: str, arguments: tuple[Any, ...], part: str) -> None:
         reader.start_minibatch_loop(*arguments)
     for state in (None, {}):
         with pytest.raises(ValueError, match=r"[Cc]heckpoint|position"):
-            reader.restore(state)  # type: ignore[arg-type]
+            reader.set_state(state)  # type: ignore[arg-type]
 
 
 def test_wrong_descriptions() -> None:
@@ -188,4 +189,56 @@ def test_the_source_of_a_user_can_do_no_harm() -> None:
     reader = create_reader(READERS["user"][0])
     with pytest.raises(DataError, match=r"this is not the position|'at'|Points"):
         reader.start_minibatch_loop(2, 0)
-        reader.restore({"source": {"at": 1}})
+        reader.set_state({"source": {"at": 1}})
+
+
+class Former:
+    """A reader that somebody wrote for a version before 0.2."""
+
+    streams, samples_per_sweep = (), 3
+
+    def __init__(self, section: Any, precision: str):
+        self.at = 0
+
+    def start_minibatch_loop(self, *arguments: Any) -> None:
+        self.at = 0
+
+    def get_minibatch(self) -> None:
+        self.at += 1
+
+    def state(self) -> dict[str, Any]:
+        return {"at": self.at}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.at = state["at"]
+
+    def get_label_mapping(self, name: str) -> dict[int, str]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_plug_in_may_have_the_former_names_of_its_position() -> None:
+    reader: Any = create_reader(f"readerType = Former ; module = {__name__}")
+    counted = CountedReader(reader)
+    counted.get_minibatch()
+    state = counted.get_state()
+    assert state == {"at": 1, "last_slots": 0}
+    counted.get_minibatch()
+    counted.set_state(state)
+    assert reader.at == 1
+
+
+def test_the_former_names_of_a_position_are_those_of_now(tmp_path: Path) -> None:
+    path = tmp_path / "t.ctf"
+    path.write_text("|x 1\n|x 2\n|x 3\n")
+    reader: Any = create_reader(f"file = {path} ; randomize = none ; input = [ x = [ dim = 1 ; format = dense ] ]")
+    reader.start_minibatch_loop(1, 0)
+    reader.get_minibatch()
+    assert reader.state() == reader.get_state()
+    state = reader.state()
+    second = reader.get_minibatch().streams["x"].tolist()
+    reader.restore(state)
+    assert reader.get_minibatch().streams["x"].tolist() == second == [[[2]]]
+    reader.close()

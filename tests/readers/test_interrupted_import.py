@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
 import numpy
@@ -34,6 +36,7 @@ print(count, len(mt_seed(1)))
 """
 
 
+@pytest.mark.thorough
 def test_kernels_work_after_an_interrupted_import_of_numba() -> None:
     found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300, check=False)
     assert (found.returncode, found.stdout.split()) == (0, ["4", "313"]), found.stderr

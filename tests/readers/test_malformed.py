@@ -32,7 +32,7 @@ from cntkpy.readers.common.labels import LabelMap
 from cntkpy.readers.formats.htk import feature_kernels
 from cntkpy.readers.formats.htk.archive import write_features
 from cntkpy.readers.formats.text.events import UNREAD
-from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.index import IndexOptions, build_index
 from cntkpy.readers.formats.text.parse import PADDING, parse, streams_of
 from cntkpy.readers.formats.text.stream_format import StreamFormat
 from cntkpy.readers.formats.text.tables import Output, Runs, Text
@@ -140,16 +140,16 @@ def test_a_state_of_other_data(tmp_path: Path) -> None:
     reader = create_reader(f"deserializers=({source});truncated=true;truncationLength=1;randomize=false")
     reader.start_minibatch_loop(1, 0)
     assert reader.get_minibatch() is not None
-    state = reader.state()
+    state = reader.get_state()
     (((number, used, last),),) = state["held"]
     assert (number, used) == (0, 1)
     for wrong in (2, 77, 2**40, -1):
         with pytest.raises(DataError, match=f"Sequence {wrong} was asked for, but the data have 2"):
-            reader.restore({**state, "held": [[[wrong, used, last]]]})
+            reader.set_state({**state, "held": [[[wrong, used, last]]]})
     for wrong in (3, 77, 2**40, -1):
         with pytest.raises(DataError, match=f"Sequence 0 has 3 samples, but {wrong} of them were used"):
-            reader.restore({**state, "held": [[[number, wrong, last]]]})
-    reader.restore(state)
+            reader.set_state({**state, "held": [[[number, wrong, last]]]})
+    reader.set_state(state)
     assert np.asarray(reader.get_minibatch().streams["x"]).tolist() == [[[2]]]
 
 
@@ -438,7 +438,7 @@ def test_an_index_is_what_it_says(tmp_path: Path) -> None:
     for size in (1, 2, 7, 30, 200) * 20:
         path.write_bytes(rng.choice(signs, size).tobytes())
         try:
-            index = build_index(str(path), main=str(rng.choice(["", "x"])))
+            index = build_index(str(path), IndexOptions(main=str(rng.choice(["", "x"]))))
         except DataError:
             continue
         assert index.begins[0] >= 0 and (np.diff(index.begins[:]) > 0).all()

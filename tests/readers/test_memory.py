@@ -201,6 +201,7 @@ def test_a_blank_page_is_read() -> None:
     assert decode(content, grayscale=True).shape == page.shape
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress])
 def test_lists_and_pictures_of_little_that_unpack_to_much(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -211,6 +211,7 @@ READ_CHANGED = READ.replace("def read(", CHANGE + "\ndef read(").replace(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.malformed
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says what the peak is")
 def test_changed_bytes_cannot_make_readers_allocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

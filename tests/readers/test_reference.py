@@ -8,7 +8,9 @@ from collections import deque
 import numpy as np
 import pytest
 
+from cntkpy.readers.common.planned import Limits
 from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.pack import place
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, ChunkRandomizer, NoRandomizer
 
@@ -126,11 +128,12 @@ def test_shuffled_minibatches(trial):
     begin, end = epoch * (samples or total), (epoch + 1) * (samples or total)
     for rank in range(workers):
         timeline = BlockRandomizer(table, window, in_chunks=in_chunks, seed=seed)
-        timeline.start_epoch(epoch, samples, workers, rank)
+        timeline.set_state(EpochRequest(size, epoch, samples, rank, workers))
         share = max(1, size // workers + (rank < size % workers)) if local else size
         most = 2**62 if local else size
         position, found, expected = begin, [], []
-        while (selection := timeline.next(most, share)) is not None:
+        timeline.limits = Limits(most, share)
+        while (selection := next(timeline, None)) is not None:
             found.append((selection.sequences.tolist(), selection.end_of_sweep, selection.end_of_epoch))
         while position < end and rank < len(chunks):
             sweep, taken, mine, chosen = position // total, 0, 0, []
@@ -170,9 +173,10 @@ def test_minibatches_in_the_order_of_the_file(trial):
     end = (epoch + 1) * (samples or total)
     for rank in range(workers):
         timeline = NoRandomizer(table)
-        timeline.start_epoch(epoch, samples, workers, rank)
+        timeline.set_state(EpochRequest(size, epoch, samples, rank, workers))
         found, expected, position = [], [], epoch * (samples or total)
-        while (selection := timeline.next(2**62, size)) is not None:
+        timeline.limits = Limits(2**62, size)
+        while (selection := next(timeline, None)) is not None:
             found.append((selection.sequences.tolist(), selection.end_of_sweep))
         while True:
             at, i = position // total * total, 0

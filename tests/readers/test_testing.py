@@ -41,7 +41,7 @@ def test_a_reader_that_forgets_its_position_is_found(tmp_path: Path) -> None:
     def forgetful() -> Any:
         reader = whole()
         start = reader.start_minibatch_loop
-        reader.restore = lambda state: start(4, 0)
+        reader.set_state = lambda state: start(4, 0)
         return reader
 
     with pytest.raises(AssertionError, match="does not resume where the state was taken"):

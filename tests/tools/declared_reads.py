@@ -1,6 +1,7 @@
 """Watches which names the program reads from configurations, and compares them with the declarations that `check` uses.
 
-Every look-up of a parameter ends in `ConfigParameters._find` or `definition`. While a test runs, each one is noted: the
+Every look-up of a parameter ends in `parameters._find` or `ConfigParameters.definition`. While a test runs, each one is
+noted: the
 section, the name, and the line of the program. Afterwards `section_map`, which `check`, `explain`, `show` and
 completion look at, has to know the section and to have the name among its declared parameters. So neither a name that
 no declaration has can be read, nor a declared one in a section where `check` does not expect it.
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cntkpy.cntk_config import parameters
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
 from cntkpy.commands.catalogue.section_map import Use, command_use, section_map
@@ -70,8 +72,8 @@ class Watch:
 
     def start(self, patch: pytest.MonkeyPatch) -> None:
         """Note look-ups until the patch is undone."""
-        for method in ("_find", "definition"):
-            patch.setattr(ConfigParameters, method, self._noting(getattr(ConfigParameters, method)))
+        for place, name in ((parameters, "_find"), (ConfigParameters, "definition")):
+            patch.setattr(place, name, self._noting(getattr(place, name)))
 
     def _noting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def noting(section: ConfigParameters, name: str) -> Any:
@@ -87,8 +89,8 @@ class Watch:
         through: set[str] = set()
         while frame is not None and frame.f_code.co_filename.startswith(LANGUAGE):
             code = frame.f_code
-            if code.co_name == "inner" or code.co_filename == VARIABLES:
-                return  # all sections inside, whatever they are called; the user's own names
+            if code.co_name in ("inner", "_inner", "_find") or code.co_filename == VARIABLES:
+                return  # all sections inside, whatever they are called; the user's own names; noted already
             if code.co_filename == DECLARE:
                 through.add(code.co_name)
             frame = frame.f_back

@@ -9,6 +9,7 @@ import numpy as np
 
 from cntkpy.readers.common.chunk import Chunk, Part, dense_stream
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.assembly import Inputs
 from cntkpy.readers.pipeline.invalid import InvalidSequences
 from cntkpy.readers.streams import StreamInformation
@@ -54,5 +55,5 @@ def inputs_of(data: Numbers, timeline: Any, store: Any, size: int) -> Inputs:
     """What an assembler is given for minibatches of this many samples, at the start of the first epoch."""
     invalid = InvalidSequences(0, data.table.names, data.table.num_sequences)
     inputs = Inputs(timeline, data, store, invalid, size, size)
-    timeline.start_epoch(0, None, 1, 0)
+    timeline.set_state(EpochRequest(size))
     return inputs

@@ -22,7 +22,8 @@ REFERENCE = {
     "brainscript-functions.md",
     "differences.md",
     "errors.md",
-    "findings.md",
+    "findings/networks.md",
+    "findings/writing.md",
     "functions.md",
     "reference/actions.md",
     "reference/functions.md",
@@ -70,11 +71,16 @@ def anchors(path: Path) -> set[str]:
 def sections(nav: list) -> Iterator[list[str]]:
     """The pages of each tab."""
     for entry in nav:
-        value = next(iter(entry.values())) if isinstance(entry, dict) else entry
-        if isinstance(value, str):
-            yield [value]
-        else:
-            yield [next(iter(one.values())) if isinstance(one, dict) else one for one in value]
+        yield list(pages_of(entry))
+
+
+def pages_of(entry: str | dict | list) -> Iterator[str]:
+    """The pages of a part of the navigation, those of groups within it too."""
+    if isinstance(entry, str):
+        yield entry
+        return
+    for inner in entry.values() if isinstance(entry, dict) else entry:
+        yield from pages_of(inner)
 
 
 def clicks(tabs: list[list[str]], targets: dict[str, list[str]]) -> dict[str, int]:

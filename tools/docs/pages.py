@@ -5,10 +5,11 @@ from pathlib import Path
 
 from cntkpy.commands.new.project import schema_text
 from cntkpy.commands.projects import schema
-from tools.docs import brainscript, column_types, drawings, functions, messages, onnx, reference, tables
+from tools.docs import brainscript, column_types, drawings, findings, functions, messages, onnx, reference, tables
 
 PROJECTS = "docs/projects.md"
 KEYS = re.compile(r"(<!-- project keys -->\n).*?(<!-- end -->)", re.DOTALL)
+FINDINGS = "docs/findings.md"
 MESSAGES = "docs/errors.md"
 ONNX = "docs/onnx.md"
 
@@ -26,6 +27,7 @@ def pages(root: Path) -> dict[str, str]:
     made[PROJECTS] = KEYS.sub(lambda match: f"{match[1]}{schema.reference()}{match[2]}", projects)
     made["editors/cntkpy.schema.json"] = schema_text()
     made[ONNX] = onnx.with_lists((root / ONNX).read_text(encoding="utf-8"))
+    made[FINDINGS] = findings.with_tables((root / FINDINGS).read_text(encoding="utf-8"))
     made[MESSAGES] = messages.with_outputs((root / MESSAGES).read_text(encoding="utf-8"))
     made |= {f"{drawings.FOLDER}/{name}": text for name, text in drawings.untrained().items()}
     return made

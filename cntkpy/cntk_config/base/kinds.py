@@ -11,7 +11,20 @@ import difflib
 from dataclasses import dataclass
 from typing import Any, Self
 
-PAGE = "docs/findings.md"
+HOME = "https://github.com/cntkpy/cntkpy/blob/main"
+"""Address of the files of the newest version: pages are not part of an installation."""
+PAGES = {
+    9: ("reading", "Reading a configuration"),
+    18: ("names", "Names"),
+    26: ("values", "Values"),
+    39: ("writing", "Slips of the pen"),
+    45: ("commands", "Commands and their settings"),
+    59: ("networks", "Networks"),
+    62: ("data", "Files and data"),
+    65: ("networks", "Networks"),
+    99: ("running", "Running"),
+}
+"""The page of a rule and its title, by the greatest number of its codes."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +46,14 @@ class Rule:
         return "error" if kind in self.errors else self.severity
 
     @property
+    def page(self) -> str:
+        """Name of the page that documents the rule, in docs/findings."""
+        return next(name for last, (name, _) in PAGES.items() if int(self.code[2:]) <= last)
+
+    @property
     def link(self) -> str:
-        """Page that documents the rule."""
-        return f"{PAGE}#{self.code.lower()}"
+        """Address of the section that documents the rule; `cntkpy help CODE` prints it."""
+        return f"{HOME}/docs/findings/{self.page}.md#{self.code.lower()}"
 
 
 RULES = (
@@ -147,15 +165,17 @@ RULES = (
          ("NotANumber", "NoGradient", "GradientCheck", "NothingToDo", "TruncatedFuture"), "see the message"),
     Rule("CK075", "a device, or another process of the run", "error",
          ("NoSuchDevice", "DeviceChanged", "SharedDevice", "UnequalDevices", "NoCoordinator", "WorkerLost",
-          "BadSilence", "OneWorkerOnly"), "see docs/parallel.md"),
+          "BadSilence", "OneWorkerOnly", "CannotListen"), "see docs/parallel.md"),
     Rule("CK076", "code of a plug-in or a program", "error", ("UserCode", "ArgumentError"),
          "correct the class or function that the message names"),
     Rule("CK080", "the project file is wrong", "error", ("BadProject",), "see docs/projects.md"),
-    Rule("CK081", "a value breaks a contract of the project", "error", ("BrokenContract",),
+    Rule("CK081", "a value breaks a contract of the project", "error", ("BrokenContract", "ModuleNotAllowed"),
          "correct the value, or the contract"),
+    Rule("CK082", "a part of the project file has no effect", "hint", ("UnmatchedGlob", "UnusedContract"),
+         "correct it, or remove it"),
     Rule("CK099", "a plug-in has found something", "error", (), "see the message"),
 )  # fmt: skip
-"""Every rule. Its section of docs/findings.md has a bad and a good example, where `check` can find it."""
+"""Every rule. Its section of docs/findings/ has a bad and a good example, where `check` can find it."""
 
 OTHER = RULES[-1]
 """The rule of the kinds of plug-ins, whose names have a dot."""

@@ -96,6 +96,10 @@ class Text:
         self.parsed: dict[tuple[str, int, int], Any] = {}
         """Parse results of its stretches; see parse.py."""
 
+    def with_string(self, string: str) -> Text:
+        """Return a text with another string of the same length, whose characters have the same places."""
+        return Text(string, self._map)
+
     @property
     def has_uses(self) -> bool:
         """True when a variable was put in somewhere."""

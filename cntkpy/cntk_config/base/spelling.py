@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 MAX_EDITS = 3 / 7
 """Edits for each letter of the longer one of two names that are near."""
+MIN_PART = 0.5
+"""Part of the letters of a name that another one inside it has at least."""
 TRIED = 3
 """Names that are compared letter by letter, the most alike ones."""
 MAX_REPEATS = 8
@@ -44,6 +46,23 @@ def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | 
     return _nearest(name, tuple(candidates), cutoff) if len(name) <= MAX_NAME_LENGTH else None
 
 
+def nearest_file(name: str, candidates: Iterable[str], cutoff: float = 0.7) -> str | None:
+    """Return the name of a file that is most likely meant; an ending that all files have makes none of them near.
+
+    Args:
+        name: The name of a file or folder, without its folder.
+        candidates: The names that there are.
+        cutoff: See `nearest`.
+    """
+    stem = name.rpartition(".")[0] or name
+    alike = [
+        candidate
+        for candidate in candidates
+        if candidate != name and nearest(stem, [candidate.rpartition(".")[0] or candidate]) is not None
+    ]
+    return nearest(name, alike, cutoff)
+
+
 @functools.lru_cache(32)
 def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | None:
     spelled = _spelled(candidates)
@@ -63,10 +82,12 @@ def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | Non
 def _is_near(name: str, key: str) -> bool:
     """Return True if one name holds the other, or few edits make one of the other (U8).
 
-    Names with the same letters in another order, as `labelDim` and `Kaldicmd`, are not near.
+    Names with the same letters in another order, as `labelDim` and `Kaldicmd`, are not near, and a short name inside a
+    long one, as `Sin` in `missing`, is not meant by it.
     """
-    longest = max(len(name), len(key))
-    return name in key or key in name or edits(name, key) <= max(1.0, MAX_EDITS * longest)
+    shortest, longest = sorted((len(name), len(key)))
+    is_part = (name in key or key in name) and shortest >= MIN_PART * longest
+    return is_part or edits(name, key) <= max(1.0, MAX_EDITS * longest)
 
 
 def edits(name: str, key: str) -> int:

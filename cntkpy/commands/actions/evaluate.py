@@ -19,6 +19,7 @@ from cntkpy.commands.actions.networks_and_readers import (
 )
 from cntkpy.commands.context.run_context import RunContext
 from cntkpy.readers.parameters import OrderParameters
+from cntkpy.trainers.log.events import COUNTED
 from cntkpy.trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
 
 
 def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: RunContext) -> "ConfusionCount | None":
-    """Return what counts the answers of a classification, where somebody listens to events and one process has all
-    data."""
-    if not log.isEnabledFor(logging.DEBUG) or context.link is not None:
+    """Return the counter of the answers of a classification; None without `logFormat=json`, or with several
+    processes, each of which has a part of the data."""
+    if not log.isEnabledFor(COUNTED) or context.link is not None:
         return None
     from cntkpy.trainers.evaluation.confusion import ConfusionCount, classification
 

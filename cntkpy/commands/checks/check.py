@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +17,13 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.command_line import load_with
-from cntkpy.commands.catalogue.section_map import READER_ROLES, section_map
 from cntkpy.commands.checks import output as check_output
+from cntkpy.commands.checks.contracts import Unmet, broken_contracts, unmet, unused_contracts, without_contracted
 from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
-from cntkpy.commands.checks.look import look
-from cntkpy.commands.checks.merging import Causes, Result, merged, placed
+from cntkpy.commands.checks.look import look, without_root
+from cntkpy.commands.checks.merging import Causes, Result, merged, placed, suites, without_project
 from cntkpy.commands.checks.output.places import PLACES
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
 from cntkpy.commands.checks.targets import Target, Targets
@@ -32,7 +31,6 @@ from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
 from cntkpy.commands.projects.project import NAME, Project, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
-from cntkpy.readers.parameters import ReaderParameters
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
@@ -89,7 +87,6 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         raise click.UsageError("--diff goes with --fix.")
     skipped: list[str] = []
     targets = Targets(skipped)
-    grouped: list[Result] = []
     try:
         chosen = targets.of(words)
     except ConfigError as error:  # of a project file that cannot be read
@@ -101,7 +98,10 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
     if options.fix:
-        texts = _corrected(chosen, options, targets)
+        texts, is_clean = _corrected(chosen, options, targets)
+        if not texts and not quiet:
+            advice = "no finding can be corrected with certainty; `cntkpy check` shows them"
+            print("there is nothing to correct" if is_clean else advice, file=sys.stderr)
         if options.show_diff:
             sys.stdout.write(difference(texts))
             return EXIT_WARNINGS if texts else 0
@@ -109,26 +109,67 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         for path in texts:
             print(f"corrected {os.path.relpath(path)}", file=sys.stderr)
     several = list(_all_findings(chosen, options))
-    causes = {id(project): Causes(project) for project in targets.projects.values()}
-    for target, (result, _) in zip(chosen, several, strict=True):
-        if target.run is not None and target.project is not None:
-            result = causes[id(target.project)].grouped(target.run, result)
-        grouped.append((target, result))
-    results += [(target.line, result) for target, result in merged(grouped)]
-    is_cut = any(names for _, names in several)
+    results = _of_projects(results, targets, chosen, several, options)
+    results += _of_configurations(chosen, several, form)
     if options.statistics:
         sys.stdout.write(check_output.statistics(results))
     else:
+        is_cut = any(looked.cut for looked in several)
         colours = has_colours(sys.stdout)
         sys.stdout.write(check_output.write(results, form, quiet, colours, options.records if is_cut else None))
     severities = {finding.severity for _, result in results for finding in result}
     return EXIT_ERRORS if "error" in severities else EXIT_WARNINGS if "warning" in severities else 0
 
 
-def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> Mapping[str, str]:
-    """Return the new texts of files, by path, with the corrections that are certain."""
+def _of_projects(
+    results: list[tuple[list[str], list[Finding]]],
+    targets: Targets,
+    chosen: list[Target],
+    several: list[Looked],
+    options: CheckOptions,
+) -> list[tuple[list[str], list[Finding]]]:
+    """Return the errors of project files, and where all runs are checked what has no effect in them.
+
+    Args:
+        results: The errors, for each project file.
+        targets: The projects.
+        chosen: The configurations.
+        several: Their findings.
+        options: The findings that are wanted.
+    """
+    for project in targets.whole:
+        unused = list(project.unmatched())
+        runs = [looked for target, looked in zip(chosen, several, strict=True) if target.project is project]
+        if runs and not project.problems:
+            unused += unused_contracts(project, [looked.contracts for looked in runs])
+        findings = [finding for finding in map(Finding.of, unused) if _is_wanted(finding, options, project)]
+        if findings:
+            strict = options.strict or project.strict
+            results.append(([NAME], [finding.as_error() if strict else finding for finding in findings]))
+    return results
+
+
+def _of_configurations(
+    chosen: Sequence[Target], several: Sequence[Looked], form: str
+) -> list[tuple[list[str], list[Finding]]]:
+    """Return the findings of configurations, those of one cause as one; JUnit's form has them for each run."""
+    causes: dict[int, Causes] = {}
+    grouped: list[Result] = []
+    for target, looked in zip(chosen, several, strict=True):
+        result = looked.findings
+        if target.run is not None and target.project is not None:
+            cause = causes.setdefault(id(target.project), Causes(target.project))
+            result = cause.grouped(target.run, result)
+        grouped.append((target, result))
+    grouped = without_project(grouped)
+    return suites(grouped) if form == "junit" else [(target.line, result) for target, result in merged(grouped)]
+
+
+def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> tuple[Mapping[str, str], bool]:
+    """Return the new texts of files, by path, with the corrections that are certain; True if there are no findings."""
     folders = [Path.cwd().resolve(), *(project.folder for project in targets.projects.values())]
     texts: Mapping[str, str] = {}
+    present: list[Finding] = []
     for _ in range(MAX_ROUNDS):
         present = _findings_with(texts, chosen, options)
         known = Counter(map(_text_of, present))
@@ -142,7 +183,7 @@ def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) ->
         if new == texts:
             break
         texts = new
-    return texts
+    return texts, not present
 
 
 def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: CheckOptions) -> list[Finding]:
@@ -175,11 +216,23 @@ def _check_codes(option: str, codes: str) -> None:
             raise click.UsageError(f"{option}: no finding has the code '{word}'; `cntkpy list findings` shows all.")
 
 
-def _all_findings(targets: list[Target], options: CheckOptions) -> Iterator[tuple[list[Finding], set[str]]]:
-    """Yield the findings of every configuration, and the data of which only the beginning was read.
+@dataclass
+class Looked:
+    """The result of looking at one configuration.
 
-    Many configurations are shared out among processes.
+    Attributes:
+        findings: Its findings.
+        cut: The data of which only the beginning was read.
+        contracts: Contracts of the project for which it has no value, by path: the path that is meant, or "".
     """
+
+    findings: list[Finding]
+    cut: set[str]
+    contracts: dict[tuple[str, ...], Unmet]
+
+
+def _all_findings(targets: list[Target], options: CheckOptions) -> Iterator[Looked]:
+    """Yield the findings of every configuration. Many configurations are shared out among processes."""
     work = functools.partial(_findings_here, options=options)
     several = min(cores.count(), len(targets) // CONFIGS_PER_PROCESS)
     if several < 2:
@@ -191,15 +244,16 @@ def _all_findings(targets: list[Target], options: CheckOptions) -> Iterator[tupl
         yield from pool.map(work, targets, chunksize=8)
 
 
-def _findings_here(target: Target, options: CheckOptions) -> tuple[list[Finding], set[str]]:
-    cut = set[str]()
+def _findings_here(target: Target, options: CheckOptions) -> Looked:
+    looked = Looked([], set(), {})
     with same_directory():
-        result = findings(target.line, options, cut, target.project)
+        looked.findings = findings(target.line, options, looked.cut, target.project, contracts=looked.contracts)
     if target.run is not None:
-        result = [
-            replace(finding, diagnostic=placed(target.run, target.line, finding.diagnostic)) for finding in result
+        looked.findings = [
+            replace(finding, diagnostic=placed(target.run, target.line, finding.diagnostic))
+            for finding in looked.findings
         ]
-    return result, cut
+    return looked
 
 
 def findings(
@@ -208,6 +262,7 @@ def findings(
     cut: set[str] | None = None,
     project: Project | None = None,
     texts: Mapping[str, str] | None = None,
+    contracts: dict[tuple[str, ...], Unmet] | None = None,
 ) -> list[Finding]:
     """Return all findings of one configuration, in the order of the text, each place once; or of a script.
 
@@ -217,6 +272,7 @@ def findings(
         cut: Gets the data of which only the beginning was read.
         project: The project of the configuration, which adds contracts and leaves out findings.
         texts: Texts of an editor in place of files, by canonical path.
+        contracts: Gets the contracts of the project for which there is no value.
     """
     name = words[0].partition("=")[2] or words[0]
     if len(words) == 1 and is_script(name):
@@ -225,7 +281,7 @@ def findings(
         return ndl_findings(name)
     configurations = [word for word in words if is_config_word(word)]
     is_joined = len(configurations) > 1 or any("+" in word for word in configurations)
-    return findings_of(lambda: load_with(words, texts or {}), options, cut, project, is_joined)
+    return findings_of(lambda: load_with(words, texts or {}), options, cut, project, is_joined, contracts)
 
 
 def findings_of(
@@ -234,6 +290,7 @@ def findings_of(
     cut: set[str] | None = None,
     project: Project | None = None,
     is_joined: bool = False,
+    contracts: dict[tuple[str, ...], Unmet] | None = None,
 ) -> list[Finding]:
     """Return the wanted findings of the configuration that `read` returns, in the order of the text.
 
@@ -243,19 +300,24 @@ def findings_of(
         cut: Gets the data of which only the beginning was read.
         project: The project of the configuration, which adds contracts and leaves out findings.
         is_joined: Several layers make the configuration; the last one, its name, is left out of messages (U1).
+        contracts: Gets the contracts of the project for which there is no value.
     """
-    wanted = [
-        finding
-        for finding in map(Finding.of, _diagnostics(read, options, cut, project, is_joined))
-        if (not options.select or selects(options.select, finding.rule.code))
+    diagnostics = _diagnostics(read, options, cut, project, is_joined, contracts)
+    wanted = [finding for finding in map(Finding.of, diagnostics) if _is_wanted(finding, options, project)]
+    wanted.sort(key=lambda finding: finding.place)
+    strict = options.strict or (project is not None and project.strict)
+    return [finding.as_error() for finding in wanted] if strict else wanted
+
+
+def _is_wanted(finding: Finding, options: CheckOptions, project: Project | None) -> bool:
+    """Return True if neither the options, nor a comment, nor the project leave a finding out."""
+    return (
+        (not options.select or selects(options.select, finding.rule.code))
         and not (options.ignore and selects(options.ignore, finding.rule.code))
         and not (options.open_ and finding.diagnostic.kind in OPEN)
         and not finding.ignored()
         and not (project is not None and project.is_ignored(finding.diagnostic.span, finding.rule.code))
-    ]
-    wanted.sort(key=lambda finding: finding.place)
-    strict = options.strict or (project is not None and project.strict)
-    return [finding.as_error() for finding in wanted] if strict else wanted
+    )
 
 
 def _diagnostics(
@@ -264,44 +326,17 @@ def _diagnostics(
     cut: set[str] | None,
     project: Project | None,
     is_joined: bool,
+    contracts: dict[tuple[str, ...], Unmet] | None,
 ) -> list[Diagnostic]:
     try:
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    modules = options.modules and (project is None or _may_import(root, project))
+    if project is not None and contracts is not None:
+        contracts.update(unmet(root, project))
+    broken = broken_contracts(root, project) if project is not None else []
+    modules = options.modules and not any(problem.kind == "ModuleNotAllowed" for problem in broken)
     result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
-    if project is not None and project.contracts:
-        result = _without_contracted(root, project, result)
-        result += (problem for contract in project.contracts for problem in contract.problems(root))
-    return _without_root(root, result) if is_joined else result
-
-
-def _without_contracted(root: ConfigParameters, project: Project, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings without names at the top level that nothing reads but a contract."""
-    names = [contract.path[0] for contract in project.contracts if len(contract.path) == 1]
-    spans = {entry.name_span for name in names if (entry := root.definition(name)) is not None}
-    return [
-        diagnostic for diagnostic in diagnostics if diagnostic.kind != "UnusedParameter" or diagnostic.span not in spans
-    ]
-
-
-def _may_import(root: ConfigParameters, project: Project) -> bool:
-    """Return True if the project allows all modules of readers that a configuration names.
-
-    A file of a repository that somebody has cloned makes no module be imported: `--import-modules` has to ask for it.
-    """
-    if not project.modules:
-        return True
-    named = (ReaderParameters.module.value(use.section) for use in section_map(root).walk() if use.role in READER_ROLES)
-    modules = {str(module) for module in named if module}
-    return modules <= set(project.modules)
-
-
-def _without_root(root: ConfigParameters, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings of a composition without the name of the last layer, in which they need not be (U1)."""
-    name = re.compile(rf"(?<![\w./]){re.escape(root.path)}:(?!\d)")
-    return [
-        replace(diagnostic, message=name.sub("", diagnostic.message)) if name.search(diagnostic.message) else diagnostic
-        for diagnostic in diagnostics
-    ]
+    if project is not None:
+        result = [*without_contracted(root, project, result), *broken]
+    return without_root(root, result) if is_joined else result

@@ -13,20 +13,21 @@ from cntkpy.commands.checks.files import windows_output
 from cntkpy.commands.checks.models import Models, ModelToCome, located
 
 if TYPE_CHECKING:
+    from cntkpy.networks.builders.ndl.parse import Statement as NdlStatement
+    from cntkpy.networks.builders.ndl.text import Place
     from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
     from cntkpy.networks.mel.parse import Statement
     from cntkpy.networks.mel.script import Editor
 
 
 def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
-    """The commands of a MEL script, each against its declaration; if these are right, the nodes that they name."""
+    """Check the commands of a MEL script against their declarations, and the nodes that they name."""
     if not section.exists("editPath"):
         return
     from cntkpy.cntk_config.parameters import read_text_file
     from cntkpy.networks.builders.ndl.source import macro_documents
-    from cntkpy.networks.mel.commands import makes_model
-    from cntkpy.networks.mel.parse import Command, parse_commands
-    from cntkpy.networks.mel.script import Editor, joined, scripts
+    from cntkpy.networks.mel.parse import Command
+    from cntkpy.networks.mel.script import Editor, Mistakes, joined, scripts, statements_of
 
     try:
         path, editor = section("editPath"), Editor("float", section=section)
@@ -40,15 +41,14 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
         diagnostic = error.diagnostic
         yield Diagnostic(diagnostic.kind, diagnostic.message, diagnostic.span or path.span, diagnostic.hint)
         return
-    wrong = False
+    mistakes = Mistakes()
     script: list[Statement] = []
     for document in documents:
         try:
-            statements = list(joined(parse_commands(document, makes_model)))
+            statements = list(joined(statements_of(document, mistakes)))
             script += statements
         except UserError as error:
-            yield error.diagnostic
-            wrong = True
+            mistakes.errors.append(error)
             continue
         snippets = any(
             isinstance(command, Command) and "ndlsnippet" in command.name.text.lower() for command in statements
@@ -59,16 +59,16 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
             try:
                 yield from _check_statement(editor, statement)
             except UserError as error:
-                yield error.diagnostic
-                wrong = True
-    if not wrong:
+                mistakes.errors.append(error)
+    yield from (error.diagnostic for error in mistakes.errors)
+    if not mistakes.errors:
         yield from _lost(script, path.span)
-    if strict and not wrong:  # a run edits when it comes to it, as CNTK does
+    if strict:  # a run edits when it comes to it, as CNTK does
         yield from _rehearsed(section, path.span, models)
 
 
 def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
-    """Changes after the last command that writes a file; all of them, if there is none."""
+    """Report changes after the last command that writes a file, or a script that writes none."""
     from cntkpy.networks.mel.commands import find
     from cntkpy.networks.mel.parse import Command, Inline
 
@@ -88,7 +88,7 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
     """Report nodes that the models of a MEL script lack: it is run with models that exist, and writes nothing."""
     from cntkpy.networks.files.model_file import as_reread
     from cntkpy.networks.mel.editor import Files
-    from cntkpy.networks.mel.script import edit_file
+    from cntkpy.networks.mel.script import Mistakes, edit_file
 
     class Rehearsal(Files):
         """Models without values; those that the script saves are kept."""
@@ -106,26 +106,27 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
             self.saved[os.path.normpath(path)] = as_reread(network)
 
         def dump(self, path: str, network: Network, nodes: Iterable[Node], values: bool) -> None:
-            """Nothing is written."""
+            """Write nothing."""
 
     log = logging.getLogger("cntkpy.networks")
     silent, log.disabled = log.disabled, True
-    rehearsal = Rehearsal()
+    rehearsal, mistakes = Rehearsal(), Mistakes()
     try:
-        edit_file(str(section("editPath")), section, str(section("precision", "float")), files=rehearsal)
-        models.has_saved(rehearsal.saved)
+        edit_file(str(section("editPath")), section, str(section("precision", "float")), None, rehearsal, mistakes)
+        if not mistakes.errors:
+            models.has_saved(rehearsal.saved)
     except ModelToCome:
-        return
+        pass
     except UserError as error:
-        yield located(error, place, models)
+        mistakes.errors.append(error)
     finally:
         log.disabled = silent
+    yield from (located(error.diagnostic, place, models) for error in mistakes.errors)
 
 
 def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnostic]:
-    """A statement of MEL by itself: a command against its declaration, a call against the macros that are known."""
+    """Check a statement of MEL by itself: a command against its declaration, a call against known macros."""
     from cntkpy.networks.builders.ndl.idle import idle_problems
-    from cntkpy.networks.builders.ndl.parse import parse_document
     from cntkpy.networks.mel.commands import COMMANDS, find
     from cntkpy.networks.mel.parse import Command, Inline, part
     from cntkpy.networks.mel.request import request
@@ -139,8 +140,23 @@ def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnosti
             yield from windows_output(file.text, statement.name.text, file.place.span)
     elif isinstance(statement, Inline):
         for function in statement.functions:
-            check_function(editor, function)
-        yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)
+            try:
+                check_function(editor, function)
+            except UserError as error:
+                yield error.diagnostic
+        yield from idle_problems(_statements(statement.place), editor.macros)
     else:
         editor.define_macros(part(statement.place))
-        yield from idle_problems(parse_document(part(statement.place))[0], editor.macros)
+        yield from idle_problems(_statements(statement.place), editor.macros)
+
+
+def _statements(place: Place) -> list[NdlStatement]:
+    """Return the statements of in-line NDL that can be read; the rehearsal has the errors of the others."""
+    from cntkpy.networks.builders.ndl.recovery import statements_of
+    from cntkpy.networks.builders.ndl.scope import DependsOnFailed, Expansion
+    from cntkpy.networks.mel.parse import part
+
+    try:
+        return statements_of(part(place), Expansion(errors=[]))
+    except DependsOnFailed:
+        return []

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
 from cntkpy.cntk_config.declare import SECTION, Parameter
 from cntkpy.commands.actions.train import TrainParameters, starts_from_model
 from cntkpy.commands.catalogue.dispatch import EVALUATES, has_trait, names_of
@@ -84,7 +84,7 @@ def trains(use: Use) -> bool:
 
 
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
+    """Yield warnings of errors in a network by itself: `command=NAME` on the command line may come with more."""
     for problem in problems:
         if (problem.rule.code in OF_NETWORKS and problem.kind != "UnknownModel") or problem.kind == "FileNotFound":
             yield replace(problem, severity="warning")
@@ -109,7 +109,7 @@ def _idle_settings(use: Use, checked: CheckedNetwork) -> Iterator[Diagnostic]:
 
 
 class Computed(NamedTuple):
-    """What a command computes on its data."""
+    """A network that a command evaluates on its data."""
 
     network: ValidatedNetwork
     nodes: list[Node]
@@ -179,14 +179,17 @@ def _built(
     try:
         value = builder.read(section) if builder.type is SECTION else section.opaque(builder.name)
         span = value.span or span
-        checked = replace((yield from check(value, context)), span=span)
+        checked = yield from _with_files(check(value, context), span, models)
+        if checked is None:
+            return None
+        checked = replace(checked, span=span)
         network = checked.make() if checked.inputs is None else None
         if context.trains and (network is not None or _names_criteria(section)):
             _criteria(checked.make(), section)
     except ModelToCome:
         return None
     except UserError as error:
-        yield located(error, span, models)
+        yield located(error.diagnostic, span, models)
         return None
     if streams is not None and network is None:
         yield from layers_beside(checked.inputs or [], streams, builder.name, span, context.trains)
@@ -194,6 +197,18 @@ def _built(
         for problem in _stream_problems(use, checked, network, streams, context):
             yield replace(problem, span=problem.span or span)
     return checked
+
+
+def _with_files(
+    problems: Generator[Diagnostic, None, CheckedNetwork | None], place: Span | None, models: Models
+) -> Generator[Diagnostic, None, CheckedNetwork | None]:
+    """Yield the problems of a builder, with errors of files as `located` has them; return its network."""
+    while True:
+        try:
+            problem = next(problems)
+        except StopIteration as end:
+            return end.value
+        yield located(problem, place, models) if problem.severity == "error" else problem
 
 
 def _stream_problems(
@@ -245,7 +260,7 @@ def _loaded(
     except ModelToCome:
         return None
     except UserError as error:
-        yield located(error, value.span, models)
+        yield located(error.diagnostic, value.span, models)
         return None
     if streams is not None:
         yield from missing_or_wrong(network, streams, True)

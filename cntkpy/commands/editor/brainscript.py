@@ -58,12 +58,12 @@ class Script:
         """Of a network, each node's operation and shape by its name."""
         if self._section is None:
             return {}
-        from cntkpy.networks.builders.brainscript.build import check_brainscript
+        from cntkpy.networks.builders.brainscript.build import outline_brainscript
         from cntkpy.networks.graph import shapes
 
         key = BRAIN_SCRIPT.name if self._section.exists(BRAIN_SCRIPT.name) else EXPERIMENTAL.name
         try:
-            built = check_brainscript(self._section.opaque(key), str(self._section("precision", "float")))
+            built = outline_brainscript(self._section.opaque(key), str(self._section("precision", "float")))
         except UserError:
             return {}
         return {node.name: f"node: {node.operation} {shapes.text(node.shape)}" for node in built.network.nodes.values()}

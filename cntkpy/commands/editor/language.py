@@ -16,15 +16,13 @@ from cntkpy.cntk_config.base.source import VARIABLE
 from cntkpy.cntk_config.command_line import load_with
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.catalogue.section_map import Use, section_map
-from cntkpy.commands.checks.check import findings, findings_of
 from cntkpy.commands.checks.findings import Finding
-from cntkpy.commands.checks.merging import Result, merged
-from cntkpy.commands.checks.scripts import is_script, ndl_findings, script_findings
-from cntkpy.commands.checks.targets import Target
+from cntkpy.commands.checks.scripts import is_script
 from cntkpy.commands.checks.values import network_texts
 from cntkpy.commands.editor import brainscript, ndl
+from cntkpy.commands.editor.document_findings import DocumentFindings, is_toml
 from cntkpy.commands.editor.values import value_at, values
-from cntkpy.commands.projects.project import Project, Run, find_project
+from cntkpy.commands.projects.project import Run
 from cntkpy.commands.tools.explain import as_text, explanation
 from cntkpy.commands.words import same_directory
 from cntkpy.networks.builders.brainscript.outline import Mention
@@ -36,20 +34,34 @@ Stack = tuple[str, "Stack | None"]
 """The name of an open section, "" if it has none, and the sections around it."""
 
 
-MAX_RUNS = 24
-"""Runs of a layer that are checked after each change, the first ones of the project."""
+class Brackets:
+    """The sections of a text that are open at each place.
 
+    Args:
+        lines: The lines of the text.
+    """
 
-def _runs_of(name: str) -> tuple[Project | None, list[Run]]:
-    """Return the project of a document, and the runs that it is a layer of."""
-    path = Path(name)
-    if not path.is_absolute():
-        return None, []
-    try:
-        project = find_project(path.parent)
-    except ConfigError:
-        return None, []  # the project file says it
-    return project, project.runs_of(path)[:MAX_RUNS] if project is not None and not project.problems else []
+    def __init__(self, lines: list[str]) -> None:
+        self._places: list[tuple[int, int]] = []
+        """The end of each bracket, line from 1 and column from 0."""
+        self._stacks: list[Stack | None] = [None]
+        """The sections that are open before the first bracket and after each."""
+        for number, text in enumerate(lines, 1):
+            for bracket in _BRACKET.finditer(re.sub(r"(^|\s)#.*", "", text)):
+                around = self._stacks[-1]
+                closed = around[1] if around is not None else None
+                self._places.append((number, bracket.end()))
+                self._stacks.append((bracket["name"] or "", around) if bracket["opener"] else closed)
+
+    def enclosing(self, line: int, column: int) -> list[str]:
+        """Return the names of the sections around a place, line and column from 1, the outermost first."""
+        stack = self._stacks[bisect_right(self._places, (line, column - 1))]
+        names: list[str] = []
+        while stack is not None:
+            name, stack = stack
+            if name:
+                names.append(name)
+        return names[::-1]
 
 
 class Analysis:
@@ -60,14 +72,17 @@ class Analysis:
         self.lines = text.split("\n")
         self.is_script = is_script(name)
         self.is_network = ndl.is_network(name)
+        self.is_toml = is_toml(name)
         self.root: ConfigParameters | None = None
-        self._project, self._runs = _runs_of(name)
+        self.checked = DocumentFindings(text, name)
+        self._is_new = True
         self.scripts: list[brainscript.Script] = []
         try:
             if self.is_script:
                 self.scripts = [brainscript.read_file(text, name)]
-            elif not self.is_network:
-                self.root = self._load(self._runs[0]) if self._runs else parse(text, name)
+            elif not self.is_network and not self.is_toml:
+                runs = self.checked.runs
+                self.root = self._load(runs[0]) if runs else parse(text, name)
                 self.scripts = list(brainscript.scripts_of(self.root))
         except ConfigError:
             self.root = previous.root if previous is not None else None
@@ -97,35 +112,20 @@ class Analysis:
         mentions = ((network, network.at(self.name, line, column)) for network in self.networks)
         return next(((network, key) for network, key in mentions if key is not None), None)
 
-    @cached_property
-    def _found(self) -> list[Finding]:
-        if self.is_network:
-            return ndl_findings(self.name, self.text)
-        if self._runs:
-            return self._findings_of_runs()
-        if not self.is_script:
-            return findings_of(lambda: parse(self.text, self.name), project=self._project)
-        return script_findings(self.name, self.text)
-
     def _load(self, run: Run) -> ConfigParameters:
         """Return the configuration of a run, with the text of the editor in place of the file."""
         with same_directory():
             return load_with(run.command_line(absolute=True), {os.path.realpath(self.name): self.text})
 
-    def _findings_of_runs(self) -> list[Finding]:
-        """Return the findings of the runs that the file is a layer of, each once."""
-        assert self._project is not None
-        results: list[Result] = []
-        for run in self._runs:
-            line = run.command_line(absolute=True)
-            with same_directory():
-                several = findings(line, project=self._project, texts={os.path.realpath(self.name): self.text})
-            results.append((Target(line, run, self._project), several))
-        return [finding for _, several in merged(results) for finding in several]
-
     def findings(self) -> list[Finding]:
-        """Return what `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow."""
-        return self._found
+        """Return what `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow.
+
+        Runs of the project are checked for some time; `checked` knows which are left.
+        """
+        if self._is_new:
+            self._is_new = False
+            self.checked.advance()
+        return self.checked.findings()
 
     def hover(self, line: int, column: int) -> str | None:
         """Return the explanation of the name at a place (both from 1), as `cntkpy explain` gives it."""
@@ -211,27 +211,11 @@ class Analysis:
 
     def enclosing(self, line: int, column: int) -> list[str]:
         """Return the names of the sections around a place, from the brackets before it."""
-        places, stacks = self._brackets
-        stack = stacks[bisect_right(places, (line, column - 1))]
-        names: list[str] = []
-        while stack is not None:
-            name, stack = stack
-            if name:
-                names.append(name)
-        return names[::-1]
+        return self._brackets.enclosing(line, column)
 
     @cached_property
-    def _brackets(self) -> tuple[list[tuple[int, int]], list[Stack | None]]:
-        """The end of each bracket, line from 1 and column from 0; the sections that are open before and after each."""
-        places: list[tuple[int, int]] = []
-        stacks: list[Stack | None] = [None]
-        for number, text in enumerate(self.lines, 1):
-            for bracket in _BRACKET.finditer(re.sub(r"(^|\s)#.*", "", text)):
-                around = stacks[-1]
-                closed = around[1] if around is not None else None
-                places.append((number, bracket.end()))
-                stacks.append((bracket["name"] or "", around) if bracket["opener"] else closed)
-        return places, stacks
+    def _brackets(self) -> Brackets:
+        return Brackets(self.lines)
 
     def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
         for name in section.names():

@@ -23,6 +23,8 @@ from cntkpy.networks.builders.brainscript.reference import Documented
 
 QUIET_SECONDS = 0.1
 """Time without a change after which findings are published: one keystroke after the other publishes once."""
+FURTHER_SECONDS = 0.5
+"""Time for which further runs are checked before other questions are answered."""
 
 
 def serve() -> int:
@@ -50,6 +52,7 @@ def make_server() -> Any:
     server = LanguageServer("cntkpy", __version__)
     documents = Documents(types, server)
     _add_findings(types, server, documents)
+    _add_corrections(types, server, documents)
     _add_answers(types, server, documents)
     _add_names(types, server, documents)
     _add_changes(types, server, documents)
@@ -76,6 +79,10 @@ class Documents:
             self._known[uri] = value = Analysis(text, name_of(uri), value)
         return value
 
+    def forget(self) -> None:
+        """Analyse all documents again when they are asked for: files that they depend on have changed."""
+        self._known = {uri: Analysis(analysis.text, analysis.name, analysis) for uri, analysis in self._known.items()}
+
     def places(self, uri: str) -> Places:
         """Return how places of a document are written in the protocol."""
         return Places(self._types, self._server.workspace.get_text_document(uri).position_codec, self.analysis(uri))
@@ -86,44 +93,92 @@ class Documents:
         return self.analysis(uri), *self.places(uri).read(params.position)
 
 
-def _add_findings(types: Any, server: Any, documents: Documents) -> None:
-    """Add findings, pushed when a document is opened or has changed or pulled by the client, and their corrections."""
-    levels = {
-        "error": types.DiagnosticSeverity.Error,
-        "warning": types.DiagnosticSeverity.Warning,
-        "hint": types.DiagnosticSeverity.Hint,
-    }
+class Publisher:
+    """Sends the findings of documents to the editor, or answers when it asks for them.
 
-    def found_in(uri: str) -> list[Any]:
-        current, places = documents.analysis(uri), documents.places(uri)
-        return [
+    Args:
+        types: the types of the protocol.
+        server: the server.
+        documents: the documents.
+    """
+
+    def __init__(self, types: Any, server: Any, documents: Documents) -> None:
+        self._types, self._server, self._documents = types, server, documents
+        severities = types.DiagnosticSeverity
+        self._levels = {"error": severities.Error, "warning": severities.Warning, "hint": severities.Hint}
+
+    def diagnostics(self, uri: str) -> list[Any]:
+        """Return the findings of a document, and which runs have not been checked yet."""
+        types, analysis = self._types, self._documents.analysis(uri)
+        places, listed = self._documents.places(uri), analysis.findings()
+        result = [
             types.Diagnostic(
                 places.range(span),
                 message_of(finding),
-                severity=levels[finding.severity],
+                severity=self._levels[finding.severity],
                 code=finding.rule.code,
                 source="cntkpy",
             )
-            for finding, span in _in_file(current.findings(), current.name)
+            for finding, span in _in_file(listed, analysis.name)
         ]
+        if note := analysis.checked.unchecked:
+            start = types.Range(types.Position(0, 0), types.Position(0, 0))
+            level = types.DiagnosticSeverity.Information
+            result.insert(0, types.Diagnostic(start, note, severity=level, source="cntkpy"))
+        return result
 
-    def publish(uri: str, version: int | None) -> None:
-        capabilities = server.client_capabilities.text_document
-        if capabilities is None or capabilities.diagnostic is None:  # else the client asks by itself
-            params = types.PublishDiagnosticsParams(uri, found_in(uri), version)
-            server.text_document_publish_diagnostics(params)
+    @property
+    def _pulls(self) -> bool:
+        """True if the editor asks for findings by itself."""
+        capabilities = self._server.client_capabilities.text_document
+        return capabilities is not None and capabilities.diagnostic is not None
+
+    def _push(self, uri: str, version: int | None) -> None:
+        if not self._pulls:
+            params = self._types.PublishDiagnosticsParams(uri, self.diagnostics(uri), version)
+            self._server.text_document_publish_diagnostics(params)
+
+    def is_present(self, uri: str, version: int | None) -> bool:
+        """Return True for a version of a document that is still the last one."""
+        document = self._server.workspace.text_documents.get(uri)
+        return document is not None and document.version == version
+
+    async def publish(self, uri: str, version: int | None) -> None:
+        """Send the findings; then those of further runs, until all are checked or the text changes."""
+        self._push(uri, version)
+        while self.is_present(uri, version) and (checked := self._documents.analysis(uri).checked).unchecked:
+            await asyncio.sleep(QUIET_SECONDS)  # other questions of the editor are answered in between
+            checked.advance(FURTHER_SECONDS)
+            self._push(uri, version)
+
+    async def publish_again(self) -> None:
+        """Send the findings of all documents after a file was saved: they may be layers of the same runs."""
+        self._documents.forget()
+        workspace = self._server.client_capabilities.workspace
+        if self._pulls and workspace is not None and workspace.diagnostics is not None:
+            self._server.workspace_diagnostic_refresh(None)
+        documents = list(self._server.workspace.text_documents.values())
+        await asyncio.gather(*(self.publish(document.uri, document.version) for document in documents))
+
+
+def _add_findings(types: Any, server: Any, documents: Documents) -> None:
+    """Add findings, pushed when a document is opened or has changed, or pulled by the client."""
+    publisher = Publisher(types, server, documents)
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: Any) -> None:
-        publish(params.text_document.uri, params.text_document.version)
+    async def opened(params: Any) -> None:
+        await publisher.publish(params.text_document.uri, params.text_document.version)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: Any) -> None:
         uri, version = params.text_document.uri, params.text_document.version
         await asyncio.sleep(QUIET_SECONDS)
-        document = server.workspace.text_documents.get(uri)
-        if document is not None and document.version == version:
-            publish(uri, version)
+        if publisher.is_present(uri, version):
+            await publisher.publish(uri, version)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(params: Any) -> None:
+        await publisher.publish_again()
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: Any) -> None:
@@ -133,8 +188,12 @@ def _add_findings(types: Any, server: Any, documents: Documents) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
     def asked(params: Any) -> Any:
-        return types.RelatedFullDocumentDiagnosticReport(found_in(params.text_document.uri))
+        documents.analysis(params.text_document.uri).checked.advance(FURTHER_SECONDS)
+        return types.RelatedFullDocumentDiagnosticReport(publisher.diagnostics(params.text_document.uri))
 
+
+def _add_corrections(types: Any, server: Any, documents: Documents) -> None:
+    """Add corrections of findings."""
     kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
@@ -291,7 +350,7 @@ def _formatted(analysis: Analysis) -> str:
     """Return the text of a document laid out; as it is when it cannot be read, and in NDL."""
     from cntkpy.commands.tools.format import format_text
 
-    if analysis.is_network:
+    if analysis.is_network or analysis.is_toml:
         return analysis.text  # it has a layout of its own
     try:
         return format_text(analysis.text, analysis.name)

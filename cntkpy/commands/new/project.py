@@ -40,7 +40,7 @@ def make_project(name: str) -> int:
         shutil.rmtree(folder, ignore_errors=True)
         message = f"{shown(folder)} cannot be written: {why_no_folder(folder) or error.strerror or error}"
         raise ConfigError("CannotWrite", message) from None
-    print(f"{name}: a project with 4 runs of 5 layers")
+    print(f"{name}: a project with 5 runs of 5 layers")
     for line in (f"cd {name}", "cntkpy check", "cntkpy run dev-small"):
         print(f"  {line}")
     return 0

@@ -20,6 +20,7 @@ class Contract:
     Attributes:
         path: The sections and the name of the value.
         span: The place of the contract.
+        name_span: The place of its name.
         low: Least number; None without a bound.
         high: Greatest number.
         choices: Allowed words; empty: any.
@@ -28,10 +29,22 @@ class Contract:
 
     path: tuple[str, ...]
     span: Span
+    name_span: Span
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
     required: bool = False
+
+    def is_met(self, root: ConfigParameters) -> bool:
+        """Return True if a configuration has the value, or cannot be read that far.
+
+        Args:
+            root: The configuration, after layering.
+        """
+        try:
+            return self._value(root) is not None
+        except ConfigError:
+            return True
 
     def problems(self, root: ConfigParameters) -> Iterator[Diagnostic]:
         """Yield what breaks the contract in a configuration.
@@ -101,13 +114,14 @@ def _contracts(text: TomlText, table: Mapping[str, Any], prefix: Path_, steps: t
         path = (*prefix, name)
         inside = (*steps, *re.split("[./:]", name))
         if isinstance(value, str):
-            yield Contract(inside, text.value(*path), choices=_words(value))
+            yield Contract(inside, text.value(*path), text.key(*path), choices=_words(value))
         elif isinstance(value, dict):
             inner = cast("dict[str, Any]", value)
             if is_contract(inner):
                 yield Contract(
                     inside,
                     text.value(*path),
+                    text.key(*path),
                     _number(inner.get("min")),
                     _number(inner.get("max")),
                     _words(inner.get("choices", "")),

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest
-from cntkpy.cntk_config.base.files import is_file, is_folder
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, printable
+from cntkpy.cntk_config.base.files import exists, is_file, is_folder, read_input
 from cntkpy.cntk_config.base.kinds import RULES
+from cntkpy.cntk_config.base.spelling import nearest_file
 from cntkpy.commands.projects.contracts import Contract, contracts_of
 from cntkpy.commands.projects.schema import problems
 from cntkpy.commands.projects.toml_text import Path_, TomlText
@@ -22,10 +23,19 @@ from cntkpy.commands.projects.toml_text import Path_, TomlText
 NAME, PYPROJECT, TABLE = "cntkpy.toml", "pyproject.toml", ("tool", "cntkpy")
 MAX_RUNS = 10_000
 """Runs of one project: a matrix grows by multiplication."""
+MAX_FOLDERS = 10_000
+"""Folders in which projects are looked for."""
 MAX_MATCHES = 10_000
 """Files that a glob may name."""
+MIN_SIMILARITY = 0.6
+"""Similarity of names of files and folders, 0 to 1, from which one is meant by the other."""
 MAX_DEEP = 2
 """Times that a glob may have `**`: the time to match grows with its power."""
+NETWORKS = (".bs", ".ndl", ".mel")
+"""Endings of files of other languages, which configurations name in several ways."""
+MAX_INCLUDED = 1000
+"""Files of a run, with those that are included, that are looked through."""
+_INCLUDE = re.compile(r"""(?im)^[ \t]*include[ \t]*=?[ \t]*["']?([^"'#;\n]+)""")
 _GLOB = re.compile(r"[*?\[]")
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]*)\}")
 
@@ -95,10 +105,13 @@ class Project:
     ignore: tuple[str, ...] = ()
     per_file: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     strict: bool = False
-    modules: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
+    """Modules of readers that runs may import; None: any."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
+    globs: tuple[tuple[str, Span], ...] = ()
+    """Globs of `include`, `exclude` and `per-file`, with their places."""
 
     @property
     def names_files(self) -> bool:
@@ -121,6 +134,14 @@ class Project:
             self.require()
         return run
 
+    def unmatched(self) -> Iterator[Diagnostic]:
+        """Yield globs of `include`, `exclude` and `per-file` that match no file, each at its place."""
+        for glob, span in self.globs:
+            if glob.count("**") <= MAX_DEEP and not _glob(self.folder, glob, 1):
+                hint = _nearest_glob(self.folder, glob) or "correct the glob, or remove it"
+                message = f"no file matches '{printable(glob)}'"
+                yield Diagnostic("UnmatchedGlob", message, span, hint, severity="warning")
+
     def require(self) -> None:
         """Raise the first error of the file, if there is one.
 
@@ -133,11 +154,19 @@ class Project:
             raise ConfigError(first.kind, first.message, first.span, first.hint, notes)
 
     def runs_of(self, path: Path) -> list[Run]:
-        """Return the runs that a file is a layer of, or that have a layer in a folder."""
+        """Return the runs that a file is a layer of, or that have a layer in a folder.
+
+        A file that layers include is part of their runs; so is one of another language, as a network, whose name stands
+        in a layer.
+        """
         absolute = path.resolve()
         if is_folder(path):
             return [run for run in self.runs if any(absolute in file.resolve().parents for file in run.files)]
-        return [run for run in self.runs if absolute in _resolved(run.files)]
+        runs = [run for run in self.runs if absolute in _resolved(run.files)]
+        if runs or absolute == self.text.source.path:
+            return runs
+        texts: dict[Path, str] = {}
+        return [run for run in self.runs if _has_part(run, absolute, texts)]
 
     def is_excluded(self, path: Path) -> bool:
         """Return True if `exclude` names a file."""
@@ -184,6 +213,34 @@ def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
+def _has_part(run: Run, part: Path, texts: dict[Path, str]) -> bool:
+    """Return True if the layers of a run include a file, or if they name one of another language.
+
+    Args:
+        run: The run.
+        part: The file, resolved.
+        texts: Texts of files that have been read; gets those that are read.
+    """
+    word = re.compile(rf"(?<![\w.-]){re.escape(part.name)}(?![\w-])") if part.suffix in NETWORKS else None
+    pending, seen = list(run.files), set[Path]()
+    while pending and len(seen) < MAX_INCLUDED:
+        path = pending.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        if path not in texts:
+            try:
+                texts[path] = read_input(path).decode("utf-8", "replace")
+            except OSError:
+                texts[path] = ""
+        if path.resolve() == part or (word is not None and word.search(texts[path])):
+            return True
+        for match in _INCLUDE.finditer(texts[path]):
+            folders = (run.folder, path.parent)
+            pending += [file for folder in folders if is_file(file := folder / match[1].strip())][:1]
+    return False
+
+
 @functools.lru_cache(4096)
 def _resolved(files: tuple[Path, ...]) -> frozenset[Path]:
     return frozenset(file.resolve() for file in files)
@@ -212,6 +269,21 @@ def find_project(start: Path) -> Project | None:
     return None
 
 
+def folders_of_projects(folder: Path) -> Iterator[Path]:
+    """Yield the folders below a folder that have a project, but none inside of another one.
+
+    Args:
+        folder: The folder, which is not one of them.
+    """
+    for parent, folders, names in itertools.islice(os.walk(folder), MAX_FOLDERS):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        path = Path(parent)
+        is_project = NAME in names or (PYPROJECT in names and _has_table(path / PYPROJECT))
+        if is_project and path != folder:
+            yield path
+            folders.clear()
+
+
 def _has_table(path: Path) -> bool:
     try:
         data = TomlText(path, str(path)).data
@@ -221,18 +293,20 @@ def _has_table(path: Path) -> bool:
     return isinstance(tool, dict) and TABLE[1] in cast("dict[str, Any]", tool)
 
 
-def load_project(path: Path, prefix: Path_ = (), text: str | None = None) -> Project:
+def load_project(path: Path, prefix: Path_ = (), text: str | None = None, name: str | None = None) -> Project:
     """Read a project file.
 
     Args:
         path: The file, absolute.
         prefix: The keys of the table that holds the project.
         text: The text of the file; None reads it.
+        name: The name of the file in messages; None: relative to the current folder.
 
     Raises:
         ConfigError: The file cannot be read, or is not TOML.
+        KeyError: It has no table of that prefix.
     """
-    toml = TomlText(path, os.path.relpath(path), text)
+    toml = TomlText(path, name or os.path.relpath(path), text)
     table: Any = toml.data
     for key in prefix:
         table = table[key]
@@ -267,10 +341,11 @@ class _Builder:
             tuple(self._get("ignore", ())),
             {pattern: tuple(codes) for pattern, codes in per_file.items()},
             bool(self._get("strict", False)),
-            tuple(self._get("modules", ())),
+            tuple(modules) if (modules := self._get("modules", None)) is not None else None,
             tuple(self._get("include", ())),
             tuple(self._get("exclude", ())),
             tuple(self._errors),
+            tuple(self._globs()),
         )
 
     def _globs(self) -> Iterator[tuple[str, Span]]:
@@ -397,7 +472,7 @@ class _Builder:
         if not _GLOB.search(text):
             file = Path(os.path.abspath(self._folder / text))  # noqa: PTH100
             if not text or not is_file(file):
-                self._add(f"there is no file '{text}'", span, _nearest_file(file))
+                self._add(f"there is no file '{text}'", span, _nearest_glob(self._folder, text))
                 return []
             return [file]
         if text.startswith("/") or ".." in Path(text).parts:
@@ -408,23 +483,33 @@ class _Builder:
             return []
         files = _glob(self._folder, text)
         if not files:
-            self._add(f"no file matches '{text}'", span, "correct the glob, or remove it")
+            hint = _nearest_glob(self._folder, text) or "correct the glob, or remove it"
+            self._add(f"no file matches '{text}'", span, hint)
         return files
 
 
-def _glob(folder: Path, pattern: str) -> list[Path]:
-    """Return the files below a folder that match, sorted."""
+def _glob(folder: Path, pattern: str, most: int = MAX_MATCHES) -> list[Path]:
+    """Return the files below a folder that match, sorted, but not more than `most`."""
+    pattern = f"{pattern}/*" if pattern.endswith("**") else pattern
     try:
-        matches = itertools.islice((path for path in folder.glob(pattern) if path.is_file()), MAX_MATCHES)
-        return sorted(matches)
+        return sorted(itertools.islice((path for path in folder.glob(pattern) if path.is_file()), most))
     except (ValueError, NotImplementedError, OSError):
         return []
 
 
-def _nearest_file(path: Path) -> str | None:
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    except OSError:
-        return f"there is no folder '{path.parent.name}'"
-    meant = nearest(path.name, names, 0.75)
-    return f"did you mean '{meant}'?" if meant else None
+def _nearest_glob(folder: Path, pattern: str) -> str | None:
+    """Return advice for a name or glob that matches nothing: the same with its first wrong part corrected."""
+    parts = pattern.split("/")
+    for number, part in enumerate(parts):
+        if _GLOB.search(part):
+            return None
+        if exists(folder / part):
+            folder /= part
+            continue
+        try:
+            names = [entry.name for entry in folder.iterdir()]
+        except OSError:
+            return None
+        meant = nearest_file(part, names, MIN_SIMILARITY)
+        return f"did you mean '{'/'.join((*parts[:number], meant, *parts[number + 1 :]))}'?" if meant else None
+    return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, suggestion
-from cntkpy.commands.projects.toml_text import Path_, TomlText
+from cntkpy.commands.projects.toml_text import RUN_HINT, Path_, TomlText
 
 SCHEMA_URL = "http://json-schema.org/draft-07/schema#"
 
@@ -118,7 +118,8 @@ KEYS = (
     Key(
         "modules",
         TEXTS,
-        "The only modules that `check --import-modules` imports; without the key, any.",
+        "The only modules of readers that runs may import; without the key, any. "
+        "A check imports none without `--import-modules`.",
         '["our_readers"]',
     ),
     Key("environment", TEXTS, "Environment variables that `${env:NAME}` may use in this file.", '["HOME"]'),
@@ -161,8 +162,10 @@ def problems(
             hint = suggestion(name, by_name) or f"the keys are {', '.join(by_name)}"
             yield Diagnostic("BadProject", f"there is no key '{name}' here", text.key(*prefix, name), hint)
         elif not key.form.accepts(value):
-            hint = f"write {name} = {key.example}" if key.example else f"write [[{name}]]"
+            hint = f"write {name} = {key.example}" if key.example else RUN_HINT
             message = f"{name} expects {key.form.name}"
+            if key.form is TABLES and isinstance(value, dict):
+                message = f"[{name}] is one table; {name} expects {key.form.name}"
             yield Diagnostic("BadProject", message, text.value(*prefix, name), hint)
         elif key.form is CONTRACTS:
             yield from _contract_problems(text, value, (*prefix, name))
@@ -172,7 +175,7 @@ def problems(
                     yield from problems(text, cast("dict[str, Any]", inner), (*prefix, name, index), key.keys)
                 else:
                     message = f"{name} expects an array of tables"
-                    yield Diagnostic("BadProject", message, text.value(*prefix, name, index), f"write [[{name}]]")
+                    yield Diagnostic("BadProject", message, text.value(*prefix, name, index), RUN_HINT)
 
 
 def is_contract(table: Mapping[str, Any]) -> bool:

@@ -26,6 +26,13 @@ _STRING = re.compile(
     re.DOTALL,
 )
 _SCALAR = re.compile(r"\d{4}-\d\d-\d\d[ ]\d\d:[^\s,\]}#]++|[^\s,\]}#]++")
+RUN_HINT = "every run begins with [[run]], in two brackets"
+"""Advice for a run that is no element of the array of runs."""
+_TWICE = re.compile(
+    r"Cannot (?:declare|redefine namespace|mutate immutable namespace) \((.*)\)(?: twice)?$|Cannot overwrite a value$"
+)
+_QUOTED = re.compile(r"'([^']*)'")
+_HEADER = re.compile(r"\s*\[{1,2}\s*(?:tool\s*\.\s*cntkpy\s*\.\s*)?(\w+)\s*\]")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -84,7 +91,20 @@ class TomlText:
         lines = self.source.lines
         line, column = (int(match[1]), int(match[2])) if match and match[1] else (len(lines), len(lines[-1]) + 1)
         problem = message[: match.start()] if match else message
-        return ConfigError("BadProject", f"this is not TOML: {problem}", Span(self.source, line, column))
+        span = Span(self.source, line, column)
+        twice = _TWICE.match(problem)
+        names = _QUOTED.findall(twice[1]) if twice is not None and twice[1] else []
+        header = _HEADER.match(lines[line - 1])
+        if twice is not None and (names[-1:] == ["run"] or (header is not None and header[1] == "run")):
+            return ConfigError("BadProject", "[run] is one table, and here is another run", span, RUN_HINT)
+        if twice is not None and names:
+            table = ".".join(names)
+            hint = f"write all keys of [{table}] below its first header"
+            return ConfigError("BadProject", f"the table [{table}] is given twice", span, hint)
+        if twice is not None:
+            hint = "remove one of the two; a table with a header is given once"
+            return ConfigError("BadProject", "this key has a value already", span, hint)
+        return ConfigError("BadProject", f"this is not TOML: {problem}", span)
 
 
 class _Scanner:

@@ -22,24 +22,42 @@ MAX_POINTS = 800
 """Points of a line."""
 MAX_DOTS = 60
 """Of a line with more points, single ones are not marked."""
-COLORS = 8
-"""Runs with a colour of their own; others share them."""
+FEW_DOTS = 8
+"""Marked points of such a line whose colour several runs share."""
+COLORS, SHAPES = 8, 4
+"""Colours of runs, and shapes of their points: disc, ring, square, frame. After 32 runs they are repeated."""
+HOLLOW = (1, 3)
+"""Shapes with a hole."""
 
 Kind = Literal["training", "validation", "progress"]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart: of which run (its number gives the colour), what it shows, and its points."""
+    """A line of a chart.
+
+    Attributes:
+        name: of the run, and of what is shown.
+        run: The number of the run, which gives the colour and the shape of points.
+        kind: What is shown.
+        points: Values by epoch.
+        about: Values of the configuration of the run, for the texts of points.
+    """
 
     name: str
     run: int
     kind: Kind
     points: Points
+    about: str = ""
+
+
+def mark(run: int) -> str:
+    """Return the classes for the colour and the shape of points of a run."""
+    return f"color{run % COLORS} shape{run // COLORS % SHAPES}"
 
 
 def chart(title: str, lines: Sequence[Line], *, unit: str = "") -> Markup | None:
-    """A chart; None if no line has a point.
+    """Return a chart; None if no line has a point.
 
     Args:
         title: what is over the epochs.
@@ -53,7 +71,7 @@ def chart(title: str, lines: Sequence[Line], *, unit: str = "") -> Markup | None
 
 
 def curves(title: str, lines: Sequence[Line], unit: str = "", log: bool = False) -> Markup | None:
-    """The axes and lines of a chart as SVG, one of its two scales; None if no line has a point."""
+    """Return the axes and lines of a chart as SVG, one of its two scales; None if no line has a point."""
     kind = "log" if log else "linear"
     y = Axis.around([value for line in lines for value in line.points.values()], log)
     if y is None:
@@ -111,17 +129,21 @@ def _drawn(line: Line, x: Axis, y: Axis) -> Markup:
     points = thinned(sorted(line.points.items()), MAX_POINTS)
     pieces: list[list[str]] = [[]]
     dots: list[Child] = []
-    for epoch, value in points:
+    few = max(1, len(points) // FEW_DOTS) if line.run >= COLORS else 0
+    every = 0 if line.kind == "progress" else 1 if len(points) <= MAX_DOTS else few
+    for number_of_point, (epoch, value) in enumerate(points):
         point = _at((epoch, value), x, y)
         if point is None:
             pieces.append([])
             continue
         pieces[-1].append(point)
-        if line.kind != "progress" and len(points) <= MAX_DOTS:
-            text = f"{line.name}, epoch {number(epoch)}: {value:.6g}"
+        if every and number_of_point % every == 0:
+            text = f"{line.name}, epoch {number(epoch)}: {value:.6g}" + (f"\n{line.about}" if line.about else "")
             dots.append(tag("path", tag("title", text), d=f"M{point}h0", class_="dot"))
+            if line.run // COLORS % SHAPES in HOLLOW:
+                dots.append(tag("path", d=f"M{point}h0", class_="core"))
     path = "".join("M" + "L".join(piece) for piece in pieces if piece)
-    classes = f"line {line.kind} color{line.run % COLORS} run{line.run}"
+    classes = f"line {line.kind} {mark(line.run)} run{line.run}"
     return tag("g", tag("path", d=path, class_="stroke"), dots, class_=classes)
 
 

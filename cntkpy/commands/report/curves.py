@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from cntkpy.commands.report.charts import COLORS, Line, chart
+from cntkpy.commands.report.charts import COLORS, Line, chart, mark
 from cntkpy.commands.report.markup import Markup, tag
 from cntkpy.commands.runs.record import Curves, Points, Run
+from cntkpy.commands.runs.table import differing_texts
 
 MAX_ROWS = 500
 """Rows of a table of epochs; of longer trainings every so many epochs are shown."""
 
 
 def trainings(runs: Sequence[Run]) -> list[tuple[Run, Curves]]:
-    """Every training with its run."""
+    """Return every training with its run."""
     return [(run, curves) for run in runs for curves in run.curves if curves.epochs or curves.between]
 
 
@@ -24,17 +25,23 @@ def title_of(run: Run, curves: Curves) -> str:
 
 
 def swatch(number: int) -> Markup:
-    """A dot in the colour of a training."""
-    return tag("span", class_=f"swatch color{number % COLORS}")
+    """Return a point as those in the curves of a training."""
+    return tag("span", class_=f"swatch {mark(number)}")
 
 
-def curves_section(runs: Sequence[Run]) -> Markup | None:
-    """The charts: one of every node, then of the throughput and of the learning rate."""
-    pairs = trainings(runs)
+def curves_section(runs: Sequence[Run], best: Curves | None = None) -> Markup | None:
+    """Return the charts: one of every node, then of the throughput and of the learning rate.
+
+    Args:
+        runs: The runs.
+        best: The best training, which is marked.
+    """
+    pairs, abouts = trainings(runs), differing_texts(runs)
+    about = [abouts.get(id(run), "") for run, _ in pairs]
     nodes = list(dict.fromkeys(node for _, curves in pairs for node in curves.nodes))
-    charts = [chart(node, list(_lines(pairs, node))) for node in nodes]
-    charts.append(chart("samples per second", list(_plain(pairs, [curves.speeds for _, curves in pairs]))))
-    charts.append(chart("learning rate per sample", list(_plain(pairs, [curves.rates for _, curves in pairs]))))
+    charts = [chart(node, list(_lines(pairs, about, node))) for node in nodes]
+    charts.append(chart("samples per second", list(_plain(pairs, about, [curves.speeds for _, curves in pairs]))))
+    charts.append(chart("learning rate per sample", list(_plain(pairs, about, [curves.rates for _, curves in pairs]))))
     if all(item is None for item in charts):
         return None
     scales = [
@@ -45,43 +52,50 @@ def curves_section(runs: Sequence[Run]) -> Markup | None:
         for name in ("linear", "log")
     ]
     legend = [
-        (
+        tag(
+            "label",
             tag("input", type="checkbox", id=f"run{number}", checked=True),
-            tag("label", swatch(number), title_of(*pair), for_=f"run{number}"),
+            swatch(number),
+            title_of(*pair),
+            tag("span", f" {about[number]}", class_="dim") if about[number] else None,
+            tag("span", " \u2605 best", class_="best") if pair[1] is best else None,
+            for_=f"run{number}",
         )
         for number, pair in enumerate(pairs)
     ]
     explained = "full: training; dashed: validation; thin: inside of epochs; drag to zoom, double-click for everything"
     return tag(
         "div",
-        [part for pair in legend for part in pair],
+        tag("div", legend, class_="legend"),
         tag("p", explained, class_="note"),
         [part for pair in scales for part in pair],
-        tag("div", charts, class_="charts"),
+        tag("div", charts, class_="charts many" if len(pairs) > COLORS else "charts"),
+        class_="curves-part",
     )
 
 
 def switches(runs: Sequence[Run]) -> str:
-    """The rules of style by which the box of a training switches its curves off."""
+    """Return the rules of style by which the box of a training switches its curves off."""
     numbers = range(len(trainings(runs)))
-    return "".join(f"#run{number}:not(:checked) ~ .charts .run{number} {{ display: none; }}\n" for number in numbers)
+    part = ".curves-part:has(#run{0}:not(:checked)) .run{0} {{ display: none; }}\n"
+    return "".join(part.format(number) for number in numbers)
 
 
-def _lines(pairs: Sequence[tuple[Run, Curves]], node: str) -> Iterator[Line]:
+def _lines(pairs: Sequence[tuple[Run, Curves]], about: Sequence[str], node: str) -> Iterator[Line]:
     for number, (run, curves) in enumerate(pairs):
-        name = title_of(run, curves)
-        yield Line(name, number, "progress", curves.progress(node))
-        yield Line(name, number, "training", curves.training.get(node, {}))
-        yield Line(f"{name}, validation", number, "validation", curves.validation.get(node, {}))
+        name, text = title_of(run, curves), about[number]
+        yield Line(name, number, "progress", curves.progress(node), text)
+        yield Line(name, number, "training", curves.training.get(node, {}), text)
+        yield Line(f"{name}, validation", number, "validation", curves.validation.get(node, {}), text)
 
 
-def _plain(pairs: Sequence[tuple[Run, Curves]], points: Sequence[Points]) -> Iterator[Line]:
+def _plain(pairs: Sequence[tuple[Run, Curves]], about: Sequence[str], points: Sequence[Points]) -> Iterator[Line]:
     for number, (pair, point) in enumerate(zip(pairs, points, strict=True)):
-        yield Line(title_of(*pair), number, "training", point)
+        yield Line(title_of(*pair), number, "training", point, about[number])
 
 
 def epochs_section(runs: Sequence[Run]) -> Markup | None:
-    """A table of the epochs of every training, folded together where there are several."""
+    """Return a table of the epochs of every training, folded together where there are several."""
     pairs = [(number, *pair) for number, pair in enumerate(trainings(runs)) if pair[1].epochs]
     if not pairs:
         return None
@@ -91,6 +105,7 @@ def epochs_section(runs: Sequence[Run]) -> Markup | None:
             tag("summary", swatch(number), title_of(run, curves), f": {len(curves.epochs)} epochs"),
             _table(curves),
             open=len(pairs) == 1,
+            data_key=f"epochs {run.path} {curves.command}",
         )
         for number, run, curves in pairs
     ]

@@ -37,7 +37,7 @@ class Placed:
 
 
 def place(sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str, str]]) -> Placed:
-    """Places for nodes of these sizes (width, height); an edge that closes a circle does not count for layers.
+    """Return places for nodes of these sizes (width, height); an edge that closes a circle does not count for layers.
 
     Returns:
         The places; edges that close a circle have no path.
@@ -66,7 +66,7 @@ def place(sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str, s
 def _without_circles(
     sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """The edges but those that lead back, in a search in depth that needs no recursion."""
+    """Return the edges but those that lead back, in a search in depth that needs no recursion."""
     known_edges = [
         edge for edge in dict.fromkeys(edges) if edge[0] in sizes and edge[1] in sizes and edge[0] != edge[1]
     ]
@@ -93,7 +93,7 @@ def _without_circles(
 
 
 def _layers(sizes: Mapping[str, tuple[float, float]], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The longest path to each node; one without inputs stands right above the first that takes it."""
+    """Return the longest path to each node; one without inputs stands right above the first that takes it."""
     sources: dict[str, list[str]] = {}
     targets: dict[str, list[str]] = {}
     for source, target in edges:
@@ -146,7 +146,7 @@ def _mean(keys: list[Key] | None, where: Mapping[Key, float], otherwise: float) 
 def _across(
     rows: list[list[Key]], widths: dict[Key, float], above: dict[Key, list[Key]], below: dict[Key, list[Key]]
 ) -> dict[Key, float]:
-    """The middle of every node: side by side at first, then as near to its neighbours as the order allows."""
+    """Return the middle of every node: side by side at first, then as near to its neighbours as the order allows."""
     middle: dict[Key, float] = {}
     for row in rows:
         x = -(sum(widths[key] for key in row) + GAP * (len(row) - 1)) / 2
@@ -162,7 +162,7 @@ def _across(
 
 
 def _apart(wanted: list[float], widths: list[float]) -> list[float]:
-    """The places nearest to the wanted ones at which nothing overlaps: neighbours that would are joined to a block."""
+    """Return the places nearest to the wanted ones at which nothing overlaps: neighbours that would become a block."""
     blocks: list[tuple[list[int], float]] = []  # members, and the place of the first one
     offsets = [0.0]
     for width, other_width in itertools.pairwise(widths):

@@ -11,7 +11,7 @@ HIDDEN = re.compile(
 )
 """Characters that HTML does not have, that cannot be seen, or that change the order of others."""
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-VOID = frozenset({"input", "img", "meta", "br", "col"})
+VOID = frozenset({"input", "img", "meta", "link", "br", "col"})
 
 
 class Markup(str):
@@ -25,7 +25,7 @@ Child = str | int | float | None | Iterable["Child"]
 
 
 def tag(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """An element.
+    """Return an element.
 
     Args:
         name: of the element.
@@ -66,5 +66,5 @@ def _child(child: Child) -> str:
 
 
 def text(value: str) -> Markup:
-    """A text, escaped for elements and for attributes in double quotes; what cannot be seen is shown as a box."""
+    """Return a text, escaped for elements and attributes in double quotes; invisible characters become boxes."""
     return Markup(html.escape(HIDDEN.sub("\ufffd", value), quote=True))

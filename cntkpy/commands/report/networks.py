@@ -14,7 +14,7 @@ from cntkpy.commands.runs.record import Run
 
 
 def network_section(runs: Sequence[Run]) -> Markup | None:
-    """A picture of every network, once where several trainings have the same."""
+    """Return a picture of every network, once where several trainings have the same."""
     names: dict[str, list[str]] = {}
     networks: dict[str, dict[str, Any]] = {}
     for run in runs:
@@ -41,7 +41,7 @@ def _network(network: dict[str, Any], names: list[str], several: bool) -> Markup
         tag("h3", ", ".join(names)) if several else None,
         tag("p", text, f", on {device}" if device else ""),
         tag("div", drawn, class_="scroll") if drawn is not None else _no_picture(),
-        tag("details", tag("summary", "Parameters"), parameter_table(parts)),
+        tag("details", tag("summary", "Parameters"), parameter_table(parts), data_key=f"parameters {names[0]}"),
     )
 
 

@@ -45,7 +45,7 @@ class Part:
 
 
 def parts_of(network: dict[str, Any]) -> dict[str, Part]:
-    """The nodes of the event of a network, by name."""
+    """Return the nodes of the event of a network, by name."""
     parts: dict[str, Part] = {}
     for table in plain.tables(network.get("nodes")):
         sizes = [str(size) for size in plain.counts(table.get("shape"))] + ["*"] * (table.get("minibatch") is True)
@@ -66,7 +66,7 @@ def parts_of(network: dict[str, Any]) -> dict[str, Part]:
 
 
 def picture(parts: dict[str, Part]) -> Markup | None:
-    """The picture; None if the network has too many nodes, or none.
+    """Return the picture; None if the network has too many nodes, or none.
 
     Parameters stand in the boxes of the nodes that take them.
     """
@@ -101,7 +101,7 @@ def _arrow() -> Markup:
 
 
 def _lines(part: Part, parts: dict[str, Part]) -> Iterator[tuple[str, str]]:
-    """The lines of a box, each with its class."""
+    """Return the lines of a box, each with its class."""
     yield "name", part.name
     yield "operation", f"{part.operation} {part.shape}"
     taken = [parts[name] for name in part.inputs if name in parts and parts[name].parameters is not None]
@@ -141,7 +141,7 @@ def _edge(points: list[tuple[float, float]]) -> Markup:
 
 
 def _back(placed: Placed, sizes: dict[str, tuple[float, float]], edge: tuple[str, str]) -> Markup:
-    """An edge to another step, dashed, around the right-hand sides of its nodes."""
+    """Return an edge to another step, dashed, around the right-hand sides of its nodes."""
     (x, y), (to_x, to_y) = placed.boxes[edge[0]], placed.boxes[edge[1]]
     (width, height), (to_width, to_height) = sizes[edge[0]], sizes[edge[1]]
     x, to_x, y, to_y = x + width / 2, to_x + to_width / 2, y + height / 2, to_y + to_height / 2
@@ -151,7 +151,7 @@ def _back(placed: Placed, sizes: dict[str, tuple[float, float]], edge: tuple[str
 
 
 def parameter_table(parts: dict[str, Part]) -> Markup:
-    """The parameters of a network: name, shape, number of elements, and whether they are trained."""
+    """Return the parameters of a network: name, shape, number of elements, and whether they are trained."""
     rows = [
         tag(
             "tr",

@@ -11,7 +11,7 @@ COLOR_TYPES = {1: 0, 3: 2}
 
 
 def data_url(width: int, height: int, channels: int, pixels: bytes) -> str:
-    """The address of a picture with eight bits a channel; `pixels`: rows from the top."""
+    """Return the address of a picture with eight bits a channel; `pixels`: rows from the top."""
     row = width * channels
     lines = b"".join(b"\0" + pixels[begin : begin + row] for begin in range(0, row * height, row))
     header = struct.pack(">IIBBBBB", width, height, 8, COLOR_TYPES[channels], 0, 0, 0)

@@ -2,65 +2,105 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 
 from cntkpy.commands.report.curves import swatch, trainings
-from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.commands.report.markup import Markup, tag, text
 from cntkpy.commands.report.png import data_url
 from cntkpy.commands.runs.forms import shown
 from cntkpy.commands.runs.record import Confusion, Example, Run
-from cntkpy.commands.runs.table import Cell, Table, for_people, table_of
+from cntkpy.commands.runs.table import AFTER, FIRST, Cell, Table, rows_of, with_short_names
 
 MAX_CLASSES = 40
 """With more classes, only the pairs that are confused most are listed."""
-MAX_ACROSS = 5
-"""So many trainings stand side by side; more, one below another."""
+WIDE = 9
+"""Tables with more columns have smaller letters."""
+MINUTES = len("2026-11-28 10:00")
+"""Characters of a time of a start, without seconds."""
 PAIRS = 12
 HEAT = 6
 """Shades of the cells of a matrix."""
 
 
-def summary_section(runs: Sequence[Run]) -> Markup:
-    """The table of the runs: what differs, best and last criteria, state, time; then what went wrong."""
+def summary_section(runs: Sequence[Run], table: Table, best: int | None = None, best_by: str = "") -> Markup:
+    """Return the table of the runs: what differs, best and last criteria, state, time; then what went wrong.
+
+    Args:
+        runs: The runs.
+        table: Their table.
+        best: The place of the best row, which is marked.
+        best_by: By what it is the best.
+    """
     errors = [
         tag("p", tag("span", run.state, class_="bad"), f" {run.name}: ", tag("code", run.error))
         for run in runs
         if run.error
     ]
-    return tag("div", _table(for_people(table_of(runs)), runs), errors)
+    note = tag("p", f"\u2605 the best run: {best_by}", class_="note") if best is not None else None
+    minutes = Table(table.columns, [[*row[:-1], str(row[-1])[:MINUTES]] for row in table.rows], table.values)
+    return tag("div", _table(with_short_names(minutes), runs, best), note, errors)
 
 
-def _table(table: Table, runs: Sequence[Run]) -> Markup:
-    """A row for each training; of a few, a column for each, which a phone and a sheet of paper have room for."""
+def _table(table: Table, runs: Sequence[Run], best: int | None) -> Markup:
+    """Return a row for each training, which the script of the page sorts; of one training, a row for each column."""
     numbers = [any(isinstance(row[place], float) for row in table.rows) for place in range(len(table.columns))]
-    dots = _dots(runs)
-    heads = [tag("th", name, scope="col") for name in table.columns]
+    dots, least = _dots(runs), _least(table)
     cells = [
         [
-            _cell(cell, right, None if place else dot)
-            for place, (cell, right) in enumerate(zip(row, numbers, strict=True))
+            _name(cell, dot, number == best) if place == 0 else _cell(cell, numbers[place], number in least[place])
+            for place, cell in enumerate(row)
         ]
-        for row, dot in zip(table.rows, dots, strict=True)
+        for number, (row, dot) in enumerate(zip(table.rows, dots, strict=True))
     ]
-    lines = [list(line) for line in zip(heads, *cells, strict=True)] if len(cells) <= MAX_ACROSS else [heads, *cells]
-    head, *rows = [tag("tr", line) for line in lines]
-    return tag("div", tag("table", tag("thead", head), tag("tbody", rows), class_="summary"), class_="scroll")
+    if len(cells) == 1:
+        heads = [tag("th", name, scope="row") for name in table.columns]
+        rows = [tag("tr", pair) for pair in zip(heads, cells[0], strict=True)]
+        return tag("div", tag("table", tag("tbody", rows), class_="summary"), class_="scroll")
+    head = tag("tr", [tag("th", _broken(name), scope="col") for name in table.columns])
+    rows = [tag("tr", row) for row in cells]
+    classes = "summary sortable wide" if len(table.columns) > WIDE else "summary sortable"
+    body = tag("table", tag("thead", head), tag("tbody", rows), class_=classes, data_key="summary")
+    return tag("div", body, class_="scroll")
+
+
+def _broken(name: str) -> list[Markup]:
+    """Return a name that may be broken where a word in it begins: `learningRates` in `PerMB`."""
+    parts = re.split(r"(?<=[a-z])(?=[A-Z])|(?<=[:/_])", name)
+    return [*(Markup(f"{text(part)}<wbr>") for part in parts[:-1]), text(parts[-1])]
+
+
+def _least(table: Table) -> list[set[int]]:
+    """Return for each column the places of the rows with the least criterion; empty for other columns."""
+    first, least = FIRST + table.values, list[set[int]]()
+    for place in range(len(table.columns)):
+        values = [row[place] for row in table.rows]
+        known = [value for value in values if isinstance(value, float) and math.isfinite(value)]
+        judged = first <= place < len(table.columns) - AFTER and len(known) > 1 and min(known) < max(known)
+        least.append({number for number, value in enumerate(values) if judged and value == min(known)})
+    return least
 
 
 def _dots(runs: Sequence[Run]) -> list[Markup | None]:
-    """The dot of each row of the table: the trainings that have curves have a colour."""
+    """Return the dot of each row of the table: the trainings that have curves have a colour."""
     drawn = [id(curves) for _, curves in trainings(runs)]
-    rows = [curves for run in runs for curves in (run.curves or [None])]
-    return [swatch(drawn.index(id(row))) if id(row) in drawn else None for row in rows]
+    return [swatch(drawn.index(id(curves))) if id(curves) in drawn else None for _, curves in rows_of(runs)]
 
 
-def _cell(cell: Cell, right: bool, dot: Markup | None) -> Markup:
-    bad = {"failed": "bad", "killed": "bad", "interrupted": "warn"}.get(str(cell))
-    return tag("td", dot, shown(cell), class_="number" if right else bad)
+def _name(cell: Cell, dot: Markup | None, is_best: bool) -> Markup:
+    star = tag("span", "\u2605 ", class_="best", title="the best run") if is_best else None
+    return tag("th", dot, star, shown(cell), scope="row")
+
+
+def _cell(cell: Cell, right: bool, is_least: bool) -> Markup:
+    state = {"failed": "bad", "killed": "bad", "interrupted": "warn"}.get(str(cell))
+    content = tag("strong", shown(cell)) if is_least else shown(cell)
+    return tag("td", content, class_="number" if right else state)
 
 
 def confusion_section(runs: Sequence[Run]) -> Markup | None:
-    """The matrices of the tests, and the samples with the largest loss."""
+    """Return the matrices of the tests, and the samples with the largest loss."""
     confusions = [(run, confusion) for run in runs for confusion in run.confusions]
     if not confusions:
         return None
@@ -72,6 +112,7 @@ def confusion_section(runs: Sequence[Run]) -> Markup | None:
             _pairs(confusion),
             _worst(confusion),
             open=len(confusions) == 1,
+            data_key=f"confusion {run.path} {confusion.command}",
         )
         for run, confusion in confusions
     ]

@@ -23,7 +23,7 @@ class Axis:
 
     @classmethod
     def around(cls, values: Sequence[float], log: bool = False) -> Axis | None:
-        """An axis with room for the values that are finite, and positive if `log`; None: there are none."""
+        """Return an axis with room for the values that are finite, and positive if `log`; None: there are none."""
         result = [
             math.log10(value) if log else value for value in values if math.isfinite(value) and (value > 0 or not log)
         ]
@@ -41,7 +41,7 @@ class Axis:
         return ((math.log10(value) if self.log else value) - self.low) / (self.high - self.low)
 
     def ticks(self, wanted: int = 6) -> list[float]:
-        """Round values inside of the axis."""
+        """Return round values inside of the axis."""
         if self.log and self.high - self.low >= 1:
             step = max(1, math.ceil((self.high - self.low) / wanted))
             powers = range(math.ceil(self.low), math.floor(self.high) + 1)
@@ -55,7 +55,7 @@ class Axis:
 
 
 def nice(step: float) -> float:
-    """The next of 1, 2, 5, 10, ... times a power of ten."""
+    """Return the next of 1, 2, 5, 10, ... times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
     return next((factor * power for factor in (1, 2, 5) if factor * power >= step * 0.999999), 10 * power)
 
@@ -67,7 +67,7 @@ def whole_steps(axis: Axis) -> int:
 
 
 def number(value: float) -> str:
-    """The label of a tick, with four significant digits; whole numbers without an exponent up to a million."""
+    """Return the label of a tick, with four significant digits; whole numbers without an exponent up to a million."""
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e7 else f"{value:.4g}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.commands.report.curves import swatch, trainings
@@ -11,10 +11,12 @@ from cntkpy.commands.runs.record import Run, Setting, Step
 
 MAX_TEXT = 4000
 """Characters of a value that are shown."""
+MAX_LINES = 5
+"""Command lines that are not folded."""
 
 
 def settings_section(runs: Sequence[Run]) -> Markup | None:
-    """A table of all values; of several runs, values that differ have a line for each run."""
+    """Return a table of all values; of several runs, values that differ have a line for each run."""
     configured = [run for run in runs if run.settings]
     if not configured:
         return None
@@ -34,8 +36,11 @@ def settings_section(runs: Sequence[Run]) -> Markup | None:
     )
 
 
-def _commands(runs: Sequence[Run]) -> list[Markup]:
-    return [tag("p", f"{run.name}: ", tag("code", "cntkpy ", " ".join(run.words))) for run in runs if run.words]
+def _commands(runs: Sequence[Run]) -> Markup:
+    lines = [tag("p", f"{run.name}: ", tag("code", "cntkpy ", " ".join(run.words))) for run in runs if run.words]
+    if len(lines) <= MAX_LINES:
+        return tag("div", lines)
+    return tag("details", tag("summary", f"{len(lines)} command lines"), lines, data_key="command lines")
 
 
 def _choice(name: str, text: str, checked: bool) -> list[Markup]:
@@ -43,7 +48,7 @@ def _choice(name: str, text: str, checked: bool) -> list[Markup]:
 
 
 def _colors(runs: Sequence[Run], configured: Sequence[Run]) -> list[Markup]:
-    """The dots of the first training of each run, or its name where it has none."""
+    """Return the dots of the first training of each run, or its name where it has none."""
     first: dict[int, int] = {}
     for number, (run, _) in enumerate(trainings(runs)):
         first.setdefault(id(run), number)
@@ -53,14 +58,7 @@ def _colors(runs: Sequence[Run], configured: Sequence[Run]) -> list[Markup]:
 def _row(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Markup:
     there = [value for value in values if value is not None]
     same = len(there) == len(values) and len({cell.text for cell in there}) == 1
-    content: Child = (
-        _text(there[0].text)
-        if same
-        else [
-            tag("div", color, _text(value.text) if value is not None else tag("span", "not given", class_="dim"))
-            for color, value in zip(colors, values, strict=True)
-        ]
-    )
+    content: Child = _text(there[0].text) if same else list(_different(values, colors))
     origins = list(dict.fromkeys(_origins(cell) for cell in there))
     plain_ = "" if any(cell.overridden for cell in there) else " plain"
     return tag(
@@ -70,6 +68,15 @@ def _row(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Markup:
         tag("td", origins),
         class_=("same" if same else "other") + plain_,
     )
+
+
+def _different(values: Sequence[Setting | None], colors: Sequence[Markup]) -> Iterator[Markup]:
+    """Return each text of a value once, behind the dots of the runs that have it."""
+    dots: dict[str | None, list[Markup]] = {}
+    for color, value in zip(colors, values, strict=True):
+        dots.setdefault(value.text if value is not None else None, []).append(color)
+    for text, marks in dots.items():
+        yield tag("div", marks, _text(text) if text is not None else tag("span", "not given", class_="dim"))
 
 
 def _text(text: str) -> Markup:

@@ -29,7 +29,8 @@ def _throughput(runs: Sequence[Run]) -> Markup | None:
         )
         for pair in pairs
     ]
-    return tag("div", tag("h3", "Throughput"), tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
+    table = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
+    return tag("div", tag("h3", "Throughput"), table)
 
 
 def _speeds(curves: Curves) -> list[str]:
@@ -49,14 +50,28 @@ def _speed(curves: Curves, epochs: set[float]) -> str:
 
 
 def _versions(runs: Sequence[Run]) -> Markup:
-    tables = [{"path": str(run.path), **run.place, **run.versions} for run in runs]
+    """Return a table of values that all runs have in common, then a row for each run with values that differ."""
+    tables = [{**run.place, **run.versions} for run in runs]
     names = list(dict.fromkeys(name for table in tables for name in table))
-    head = tag("tr", tag("th", ""), [tag("th", run.name, scope="col") for run in runs])
-    rows = [
-        tag("tr", tag("th", name, scope="row"), [tag("td", table.get(name, "")) for table in tables]) for name in names
+    common = [name for name in names if len({table.get(name, "") for table in tables}) == 1]
+    differing = ["path", *(name for name in names if name not in common)]
+    rows = [tag("tr", tag("th", name, scope="row"), tag("td", tables[0].get(name, ""))) for name in common]
+    head = tag("tr", [tag("th", name, scope="col") for name in ("run", *differing)])
+    by_run = [
+        tag(
+            "tr",
+            tag("th", run.name, scope="row"),
+            tag("td", str(run.path)),
+            [tag("td", table.get(name, "")) for name in differing[1:]],
+        )
+        for run, table in zip(runs, tables, strict=True)
     ]
-    table = tag("table", tag("thead", head), tag("tbody", rows))
-    return tag("div", tag("h3", "Versions and machines"), tag("div", table, class_="scroll"))
+    return tag(
+        "div",
+        tag("h3", "Versions and machines"),
+        tag("div", tag("table", tag("tbody", rows)), class_="scroll") if rows else None,
+        tag("div", tag("table", tag("thead", head), tag("tbody", by_run)), class_="scroll"),
+    )
 
 
 def _warnings(run: Run) -> Markup | None:

@@ -19,8 +19,9 @@ from typing import TextIO
 from cntkpy import __version__
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, UserError, printable
 from cntkpy.cntk_config.base.names import masked
-from cntkpy.cntk_config.base.systems.locks import lock
+from cntkpy.cntk_config.base.systems.locks import lock_soon
 from cntkpy.cntk_config.base.writing import NotOurFile, open_text_in_place, shown, why_no_folder
+from cntkpy.trainers.log.events import COUNTED
 
 log = logging.getLogger("cntkpy.commands")
 
@@ -91,10 +92,6 @@ class Record(logging.Handler):
 
     def begin(self, parent: Path, name: str) -> None:
         """Make the folder of the run."""
-        raise NotImplementedError
-
-    def finish(self, status: int, error: str) -> None:
-        """Take note of the end of the run."""
         raise NotImplementedError
 
 
@@ -168,11 +165,12 @@ class Log:
         except OSError as error:
             raise cannot_write(path, error, span) from None
         self.add(handler)
+        self._logger.setLevel(COUNTED)
 
     def add(self, handler: logging.Handler) -> None:
         """Give a handler every record, those of events that have no line too, until the log is closed."""
         self._logger.addHandler(handler)
-        self._logger.setLevel(logging.DEBUG)
+        self._logger.setLevel(min(self._logger.level, logging.DEBUG))
 
         def undo() -> None:
             self._logger.removeHandler(handler)
@@ -181,15 +179,9 @@ class Log:
         self._restore.append(undo)
 
     def add_record(self, record: "Record") -> None:
-        """Give the record of a run what the log has, until the log is closed."""
+        """Give the record of a run what happens, until the log is closed."""
         self.record = record
-        self._logger.addHandler(record)
-
-        def undo() -> None:
-            self._logger.removeHandler(record)
-            record.close()
-
-        self._restore.append(undo)
+        self.add(record)
 
     def _redirect_descriptor(self, stream: TextIO) -> None:
         try:
@@ -209,7 +201,7 @@ class Log:
 def _hold(stream: TextIO, path: str, span: Span | None) -> None:
     """Empty a log file, which stays with this run until the file is closed; not one into which another run writes."""
     if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        if lock(stream.fileno()) is False:
+        if lock_soon(stream.fileno()) is False:
             stream.close()
             raise UserError(
                 "LogInUse",

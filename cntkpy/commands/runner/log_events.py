@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from cntkpy.cntk_config.base.lines import json_line
 from cntkpy.cntk_config.base.names import masked, shareable
-from cntkpy.cntk_config.base.systems.locks import lock
+from cntkpy.cntk_config.base.systems.locks import lock_soon
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place
 from cntkpy.commands.runner.earlier_events import EarlierEvents
 
@@ -46,7 +46,7 @@ class EventHandler(logging.Handler):
         self._stream = open_text_in_place(path)
         self._earlier = EarlierEvents(path)
         empty(self._stream)
-        lock(self._stream.fileno(), shared=True)
+        lock_soon(self._stream.fileno(), shared=True)
         self._command: dict[str, str] = {}
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -84,8 +84,6 @@ def _guarded(words: list[str], stop: StopRequest | None) -> int:
         last_word, log_file = opened.handler.last_error, opened.path
         with suppress(UserError):  # the last event cannot be written: that is said below
             say_finished(status, last_word)
-        if opened.record is not None:
-            opened.record.finish(status, last_word)
         workers.part(status, last_word)
     failure = opened.handler.failure
     if status and log_file and last_word and failure is None:  # the console has not seen it
@@ -153,10 +151,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     Raises:
         UserError: The configuration is wrong, or a command fails.
     """
-    said = [word for word in words if word != RECORD]
+    said = [word for word in words if word.partition("=")[0] != RECORD]
     banner = run_log.program_banner(said)
     print_banner(banner)
-    root = load([word for word in words if word not in (AGAIN, RECORD) and not word.startswith(f"{TRACK}=")])
+    root = load([word for word in said if word != AGAIN and not word.startswith(f"{TRACK}=")])
     for word in words:
         name, _, folder = word.partition("=")
         if name.strip().lower() == "currentdirectory":
@@ -174,10 +172,10 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     events = _open_log(opened, parameters, names, workers.rank, stop is not None)
     if opened.redirected and trace_level <= 0 and str(parameters.stderr) != "-":
         print_banner(banner)
-    _listen(said, top, opened, events, workers.rank)
     record = place_of_record(words, top) if not workers.rank else None
     if record is not None:
-        opened.add_record(RunRecord(said, root))
+        opened.add_record(RunRecord(root, banner))
+    _listen(said, top, opened, events, workers.rank)
     for warning in root.warnings[:MAX_WARNINGS_SHOWN]:
         log.warning("WARNING: %s", Finding.of(warning).one_line("warning"), extra={"plain": True})
     if trace_level > 0:

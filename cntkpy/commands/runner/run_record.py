@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.names import masked
@@ -18,13 +18,13 @@ from cntkpy.commands.catalogue.section_map import TopLevel
 from cntkpy.commands.checks.scan import TRAINING, trained_model
 from cntkpy.commands.runner.log import LogHandler, Record
 from cntkpy.commands.runner.log_events import EventHandler
-from cntkpy.commands.runner.started import started_event
 from cntkpy.commands.words import RECORD, is_config_word
-from cntkpy.trainers.log.events import event
 
 FOLDER, RESOLVED, LOG, EVENTS = "runs", "config.resolved.cntk", "log", "log.jsonl"
 MAX_PENDING = 10_000
 """Records that wait until the run has looked at its configuration."""
+MAX_DENSE, SPARSE_SECONDS = 1000, 1.0
+"""Values inside of epochs that are all kept, and the least time between two of those that follow."""
 MAX_NAME = 60
 """Characters of the name of a configuration in that of a folder."""
 MAX_TRIES = 1000
@@ -35,23 +35,26 @@ log = logging.getLogger("cntkpy.commands")
 class RunRecord(Record):
     """Gets the records of a run from its beginning, and writes them once the run is sound.
 
-    It takes what the log has (level INFO): nothing is computed for it.
+    It takes what the run has computed: nothing else is computed for it but the outline of the network. Of values inside
+    of epochs, after the first `MAX_DENSE` one in `SPARSE_SECONDS` is kept.
 
     Args:
-        words: The command line.
         root: The configuration.
+        banner: The first lines of the log, which stand before it.
     """
 
-    def __init__(self, words: Sequence[str], root: ConfigParameters) -> None:
-        super().__init__(logging.INFO)
-        self._root = root
-        first = log.makeRecord(log.name, logging.DEBUG, "", 0, "", (), None, extra=started_event(list(words), root))
-        self._pending = [first]
+    def __init__(self, root: ConfigParameters, banner: str) -> None:
+        super().__init__(logging.DEBUG)
+        self._root, self._banner = root, banner
+        self._pending: list[logging.LogRecord] = []
         self._targets: list[logging.Handler] = []
         self._stream: TextIO | None = None
+        self._inside, self._last_inside = 0, 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, or keep it until the folder is there."""
+        if self._is_too_dense(record):
+            return
         if not self._targets:
             if len(self._pending) < MAX_PENDING:
                 self._pending.append(record)
@@ -60,6 +63,17 @@ class RunRecord(Record):
             if record.levelno >= target.level:
                 target.emit(record)
 
+    def _is_too_dense(self, record: logging.LogRecord) -> bool:
+        """Return True if a record is a value inside of an epoch that no line of the log shows, and too soon."""
+        values: dict[str, Any] = getattr(record, "event", None) or {}
+        if values.get("event") != "progress" or record.levelno > logging.DEBUG:
+            return False
+        self._inside += 1
+        if self._inside > MAX_DENSE and record.created - self._last_inside < SPARSE_SECONDS:
+            return True
+        self._last_inside = record.created
+        return False
+
     def begin(self, parent: Path, name: str) -> None:
         """Make the folder, and write what has happened; a folder that cannot be made is a warning.
 
@@ -67,15 +81,24 @@ class RunRecord(Record):
             parent: The folder of records.
             name: The name of the run.
         """
+        self.acquire()  # trackers log in threads of their own
+        try:
+            self._begin(parent, name)
+        finally:
+            self.release()
+
+    def _begin(self, parent: Path, name: str) -> None:
         try:
             folder = _new_folder(parent, name)
             text = Export(self._root, origins=True, on_error=str).cntk()
             with atomic_write(folder / RESOLVED, "w", durable=False) as file:
                 file.write(masked(text))
             self._stream = open_text_in_place(folder / LOG, "backslashreplace")
+            self._stream.write(f"{self._banner}\n")
             self._targets = [EventHandler(str(folder / EVENTS), _ignore), _TextLog(self._stream)]
         except OSError as error:
             self._pending = []
+            self.setLevel(logging.CRITICAL + 1)
             log.warning(
                 "WARNING: the run is not recorded: %s: %s; record=false says so", parent, error.strerror or error
             )
@@ -83,17 +106,6 @@ class RunRecord(Record):
         pending, self._pending = self._pending, []
         for record in pending:
             self.emit(record)
-
-    def finish(self, status: int, error: str) -> None:
-        """Write the last event.
-
-        Args:
-            status: The exit status of the run.
-            error: The last error of its log.
-        """
-        message = error.removeprefix("EXCEPTION occurred: ") if status else ""
-        last = event("run finished", status=status, error=message)
-        self.emit(log.makeRecord(log.name, logging.DEBUG, "", 0, "", (), None, extra=last))
 
     def close(self) -> None:
         """Close the files."""
@@ -138,8 +150,9 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
         ConfigError: `record` or `runFolder` cannot be read.
     """
     parameters = top.values
-    wanted = parameters.record if parameters.given("record") is not None else RECORD in words
-    if not wanted or parameters.log_format == "json":
+    asked = next((word for word in words if word.partition("=")[0] == RECORD), None)
+    wanted = parameters.record if parameters.given("record") is not None else asked is not None
+    if not wanted:
         return None
     trainings = [use for use in top.parts if top.runs(use) and set(use.actions) & set(TRAINING)]
     try:
@@ -150,10 +163,11 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
         return None
     given_folder = str(parameters.run_folder)
     parent = Path(given_folder) if given_folder else Path(model).parent / FOLDER
-    return parent, _name(words)
+    return parent, _name((asked or "").partition("=")[2], words)
 
 
-def _name(words: Sequence[str]) -> str:
-    """Return the name of a run: those of its files, joined by dashes."""
+def _name(run: str, words: Sequence[str]) -> str:
+    """Return the name of a run: the one that a project gives it, or those of its files, joined by dashes."""
     files = [part for word in words if is_config_word(word) for part in word.partition("=")[2].split("+")]
-    return re.sub(r"[^\w-]+", "-", "-".join(Path(file.strip()).stem for file in files))[:MAX_NAME].strip("-") or "run"
+    name = run or "-".join(Path(file.strip()).stem for file in files)
+    return re.sub(r"[^\w-]+", "-", name)[:MAX_NAME].strip("-") or "run"

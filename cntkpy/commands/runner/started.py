@@ -6,7 +6,6 @@ import logging
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 from cntkpy import __version__
 from cntkpy.cntk_config import ConfigParameters
@@ -20,18 +19,14 @@ PACKAGES = ("numpy", "scipy", "numba", "jax", "jaxlib", "safetensors", "opencv-p
 
 
 def say_started(words: list[str], root: ConfigParameters) -> None:
-    """Log the event of a run that starts, where somebody listens to events."""
-    if log.isEnabledFor(logging.DEBUG):
-        log.debug("", extra=started_event(words, root))
-
-
-def started_event(words: list[str], root: ConfigParameters) -> dict[str, Any]:
-    """Return the event of a run that starts.
+    """Log the event of a run that starts, where events are kept or sent.
 
     Args:
         words: The command line.
         root: The configuration.
     """
+    if not log.isEnabledFor(logging.DEBUG):
+        return
     place = {
         "host": platform.node(),
         "system": f"{platform.system()} {platform.release()}",
@@ -39,7 +34,7 @@ def started_event(words: list[str], root: ConfigParameters) -> dict[str, Any]:
         "folder": str(Path.cwd()),
     }
     settings = [as_json(setting) for setting in settings_of(root)]
-    return event("run started", words=words, versions=versions(), place=place, settings=settings)
+    log.debug("", extra=event("run started", words=words, versions=versions(), place=place, settings=settings))
 
 
 def say_finished(status: int, error: str) -> None:

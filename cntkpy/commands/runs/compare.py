@@ -48,10 +48,10 @@ def _only_run(word: str) -> Run:
 
 
 def configuration(first: Run, second: Run, origins: bool = False) -> Iterator[str]:
-    """Lines `- name=text` and `+ name=text`, in the order of the first configuration, what is new at the end."""
+    """Return lines `- name=text` and `+ name=text`, in the order of the first configuration, what is new at the end."""
     for run in (first, second):
         if not run.settings:
-            yield f"# the configuration of {run.path} is not known: its run had no logFormat=json"
+            yield f"# the configuration of {run.path} is not known: a log does not have it"
     if not first.settings or not second.settings:
         return
     old, new = ({setting.name.lower(): setting for setting in run.settings} for run in (first, second))
@@ -80,7 +80,7 @@ def _place(setting: Setting) -> str:
 
 
 def surroundings(first: Run, second: Run) -> Iterator[str]:
-    """Lines of versions, hosts, states and warnings that are known of both and not the same."""
+    """Return lines of versions, hosts, states and warnings that are known of both and not the same."""
     old, new = ({**run.versions, **run.place, "state": run.state} for run in (first, second))
     for name, previous_value in old.items():
         if previous_value != new.get(name, previous_value):
@@ -92,7 +92,7 @@ def surroundings(first: Run, second: Run) -> Iterator[str]:
 
 
 def results(first: Run, second: Run) -> Iterator[str]:
-    """Lines of criteria that are not the same: of each node the best and the last value, and those of tests."""
+    """Return lines of criteria that are not the same: of each node the best and the last value, and those of tests."""
     old, new = dict(_numbers(first)), dict(_numbers(second))
     for name in dict.fromkeys([*old, *new]):
         previous_value, after = old.get(name), new.get(name)

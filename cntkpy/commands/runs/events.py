@@ -22,12 +22,12 @@ STOPPED = (130, 143)
 
 
 def json_events(text: str) -> Iterator[dict[str, Any]]:
-    """The events of a `.jsonl` file, but for those of trials of a search for rates; see `plain.objects`."""
+    """Return the events of a `.jsonl` file, but for those of trials of a search for rates; see `plain.objects`."""
     return (event for event in plain.objects(text) if "trial" not in event)
 
 
 def run_of(path: Path, events: Iterable[dict[str, Any]]) -> Run:
-    """The run of these events; `name` is the path as it is given."""
+    """Return the run of these events; `name` is the path as it is given."""
     run = Run(path, str(path))
     fold = _Fold(run)
     for event in events:
@@ -95,7 +95,7 @@ class _Fold:
         self._curves(event).network = event
 
     def _epoch(self, event: dict[str, Any]) -> int | None:
-        """The epoch of an event; None if it has none."""
+        """Return the epoch of an event; None if it has none."""
         epoch = event.get("epoch")
         if not plain.is_count(epoch) or plain.count(epoch) >= MAX_EPOCH:
             return None

@@ -33,7 +33,7 @@ BANNER_BYTES = 400
 
 
 def read_run(path: Path) -> Run:
-    """The run of an event file, or of a log.
+    """Return the run of an event file, or of a log.
 
     Raises:
         UserError: it cannot be read.
@@ -56,8 +56,12 @@ def read_run(path: Path) -> Run:
     return run
 
 
-def find_runs(words: Iterable[str]) -> list[Run]:
-    """The runs that words name: files, folders, models.
+def find_runs(words: Iterable[str], empty_folders: bool = False) -> list[Run]:
+    """Return the runs that words name: files, folders, models.
+
+    Args:
+        words: The words.
+        empty_folders: A folder may have no runs.
 
     Raises:
         UserError: a word names no run.
@@ -65,7 +69,7 @@ def find_runs(words: Iterable[str]) -> list[Run]:
     result: dict[Path, Run] = {}
     for word in words:
         path = Path(word)
-        for child in _runs_of(path):
+        for child in _runs_of(path, empty_folders):
             result.setdefault(child.path.absolute(), child)
     runs = [_with_configuration(run) for run in _each_once(list(result.values()))]
     for run, name in zip(runs, short_names([run.path.absolute() for run in runs]), strict=True):
@@ -74,16 +78,29 @@ def find_runs(words: Iterable[str]) -> list[Run]:
 
 
 def _each_once(runs: list[Run]) -> list[Run]:
-    """Return the runs without logs of those that have a record, which says more."""
-    recorded = [run for run in runs if run.path.suffix == EVENTS and run.started is not None]
-    return [run for run in runs if run.path.suffix == EVENTS or not any(_is_same(run, event) for event in recorded)]
+    """Return each run once: without its log where it has events, without its record where it has an event file.
+
+    A run with `logFormat=json` has both; its event file has the epochs of the runs that it resumes, too.
+    """
+    events: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        if run.path.suffix == EVENTS:
+            events.setdefault(tuple(run.words), []).append(run)
+    return [run for run in runs if not any(_says_more(known, run) for known in events.get(tuple(run.words), ()))]
 
 
-def _is_same(run: Run, recorded: Run) -> bool:
-    """Return True if a log and an event file are of one run: the same words within two seconds."""
-    if run.started is None or recorded.started is None or run.words != [f"{word}" for word in recorded.words]:
+def _says_more(known: Run, run: Run) -> bool:
+    """Return True if an event file is of the same run as another file with the same words, and says more of it."""
+    if run.started is None or known.started is None:
         return False
-    return abs(run.started.timestamp() - recorded.started.timestamp()) < SAME_SECONDS
+    if run.path.suffix == EVENTS:
+        return run.started == known.started and _is_record(run.path) and not _is_record(known.path)
+    return abs(run.started.timestamp() - known.started.timestamp()) < SAME_SECONDS
+
+
+def _is_record(path: Path) -> bool:
+    """Return True if an event file is that of a record, whose configuration stands next to it."""
+    return (path.parent / RESOLVED).is_file()
 
 
 def is_run(word: str) -> bool:
@@ -92,11 +109,11 @@ def is_run(word: str) -> bool:
     return path.is_dir() or path.suffix == EVENTS or _is_log(path) or _is_model(path)
 
 
-def _runs_of(path: Path) -> Iterator[Run]:
+def _runs_of(path: Path, empty_folders: bool) -> Iterator[Run]:
     if path.is_dir():
         files = list(_files(path))
-        if not files:
-            hint = "a run with logFormat=json writes an event file; stderr=FILE writes a log"
+        if not files and not empty_folders:
+            hint = "cntkpy run FILE records trainings next to their models; stderr=FILE writes a log"
             raise UserError("NoRuns", f"{path} has no runs", hint=hint)
         yield from map(read_run, files)
     elif _is_model(path):
@@ -110,7 +127,7 @@ def _runs_of(path: Path) -> Iterator[Run]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The event files below a folder, and the logs of runs that have none, in the order of their names."""
+    """Return the event files below a folder, and the logs of runs that have none, in the order of their names."""
     for file in sorted(_visible(folder), key=_natural):
         if OTHER_WORKER.search(file.name):
             continue
@@ -122,7 +139,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _visible(folder: Path) -> Iterator[Path]:
-    """The files below a folder, but those in folders whose names begin with a point, as `.git` and `.venv`."""
+    """Return the files below a folder, but those in folders whose names begin with a point, as `.git` and `.venv`."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(place, name) for name in names if not name.startswith("."))
@@ -167,7 +184,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _runs_that_saved(model: Path) -> Iterator[Run]:
-    """The runs that saved a model: their event files are in its folder or below its folder."""
+    """Return the runs that saved a model: their event files are in its folder or below its folder."""
     wanted, result = model.absolute(), False
     for file in _files(model.absolute().parent):
         run = read_run(file)
@@ -175,7 +192,7 @@ def _runs_that_saved(model: Path) -> Iterator[Run]:
             result = True
             yield run
     if not result:
-        hint = "train with logFormat=json and stderr= in the folder of the model, or name the event file"
+        hint = "cntkpy run FILE records trainings next to their models; or name the event file of the run"
         raise UserError(
             "NoRuns", f"no event file in the folder of {model} says that its run saved this model", hint=hint
         )
@@ -191,7 +208,7 @@ def _is_written(path: Path) -> bool:
 
 
 def _with_configuration(run: Run) -> Run:
-    """A run without its configuration gets that of the file in its folder, which sweeps write."""
+    """Return the run; without a configuration of its own it gets that of the file in its folder."""
     resolved = run.path.parent / RESOLVED
     if not run.settings and resolved.is_file():
         with suppress(ConfigError):

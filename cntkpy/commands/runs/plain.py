@@ -17,7 +17,7 @@ CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "?")
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The objects of JSON lines; a line that is none, such as the last one of a run that was killed, says nothing.
+    """Return the objects of JSON lines; a damaged line, such as the last one of a run that was killed, has none.
 
     Lines end at line feeds only: texts may have other characters that break lines. Half a surrogate pair, which no file
     and no terminal takes, becomes `?`.
@@ -45,12 +45,12 @@ def is_count(value: object) -> bool:
 
 
 def count(value: object) -> int:
-    """A whole number from 0 on; 0 if it is anything else."""
+    """Return a whole number from 0 on; 0 if it is anything else."""
     return cast("int", value) if is_count(value) else 0
 
 
 def number(value: object) -> float | None:
-    """A number; None if it is anything else, or a whole number that no float has."""
+    """Return a number; None if it is anything else, or a whole number that no float has."""
     if isinstance(value, float):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_COUNT:
@@ -59,54 +59,54 @@ def number(value: object) -> float | None:
 
 
 def finite(value: object) -> float | None:
-    """A number that is finite; None if it is anything else."""
+    """Return a number that is finite; None if it is anything else."""
     value_number = number(value)
     return value_number if value_number is not None and math.isfinite(value_number) else None
 
 
 def text(value: object) -> str:
-    """A text; empty if it is anything else."""
+    """Return a text; empty if it is anything else."""
     return value if isinstance(value, str) else ""
 
 
 def table(value: object) -> dict[str, Any]:
-    """An object; empty if it is anything else."""
+    """Return an object; empty if it is anything else."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def rows(value: object) -> list[Any]:
-    """A list; empty if it is anything else."""
+    """Return a list; empty if it is anything else."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def tables(value: object) -> Iterator[dict[str, Any]]:
-    """The objects of a list."""
+    """Return the objects of a list."""
     return (cast("dict[str, Any]", row) for row in rows(value) if isinstance(row, dict))
 
 
 def texts(value: object) -> list[str]:
-    """The texts of a list."""
+    """Return the texts of a list."""
     return [row for row in rows(value) if isinstance(row, str)]
 
 
 def texts_by_name(value: object) -> dict[str, str]:
-    """The texts of an object."""
+    """Return the texts of an object."""
     return {name: value for name, value in table(value).items() if isinstance(value, str)}
 
 
 def numbers_by_name(value: object) -> dict[str, float]:
-    """The numbers of an object."""
+    """Return the numbers of an object."""
     numbers = {name: number(value) for name, value in table(value).items()}
     return {name: value for name, value in numbers.items() if value is not None}
 
 
 def counts(value: object) -> list[int]:
-    """The whole numbers of a list."""
+    """Return the whole numbers of a list."""
     return [cast("int", row) for row in rows(value) if is_count(row)]
 
 
 def time(value: object) -> datetime | None:
-    """A time in ISO 8601 with its zone; None if it is anything else."""
+    """Return a time in ISO 8601 with its zone; None if it is anything else."""
     try:
         moment = datetime.fromisoformat(text(value))
     except ValueError:

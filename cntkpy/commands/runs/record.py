@@ -82,7 +82,7 @@ class Curves:
     network: dict[str, Any] | None = None
 
     def progress(self, node: str) -> Points:
-        """The points between epochs; an epoch is as long as the longest one."""
+        """Return the points between epochs; an epoch is as long as the longest one."""
         points = self.between.get(node, {})
         longest = max((minibatch for _, minibatch in points), default=1) or 1
         return {epoch - 1 + minibatch / longest: value for (epoch, minibatch), value in points.items()}
@@ -99,16 +99,16 @@ class Curves:
         return sorted({int(epoch) for points in points for epoch in points})
 
     def judged(self, node: str) -> Points:
-        """The values that say how good the model is: those of the validation, or of the training if there are none."""
+        """Return the values by which a model is judged: of the validation, or of the training if there are none."""
         return self.validation.get(node) or self.training.get(node, {})
 
     def best(self, node: str) -> float | None:
-        """The least value over the epochs; None: there is none."""
+        """Return the least value over the epochs; None: there is none."""
         values = [value for value in self.judged(node).values() if math.isfinite(value)]
         return min(values, default=None)
 
     def last(self, node: str) -> float | None:
-        """The value of the last epoch."""
+        """Return the value of the last epoch."""
         points = self.judged(node)
         return points[max(points)] if points else None
 
@@ -202,5 +202,5 @@ class Run:
         return {setting.name.lower(): setting.text for setting in self.settings}
 
     def spellings(self) -> Iterator[tuple[str, str]]:
-        """The names of its configuration in lower case, and as they are written."""
+        """Return the names of its configuration in lower case, and as they are written."""
         return ((setting.name.lower(), setting.name) for setting in self.settings)

@@ -14,7 +14,7 @@ MAX_TEXT = 20_000
 
 
 def settings_of(root: ConfigParameters) -> list[Setting]:
-    """All values, in the order of their first definition; one that cannot be read is the text as it stands."""
+    """Return all values, in the order of their first definition; one that cannot be read is the text as it stands."""
     return [_setting(name, node) for name, node in flatten(root, [], unresolved=False)]
 
 
@@ -27,7 +27,7 @@ def _setting(name: str, node: Node) -> Setting:
 
 
 def as_json(setting: Setting) -> dict[str, Any]:
-    """Return what an event has of a value."""
+    """Return a value as events have it."""
     origins = [
         {"kind": origin.kind, "name": origin.name, "text": origin.text, "at": origin.at} for origin in setting.origins
     ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
-from cntkpy.commands.runs.record import Curves, Run
+from cntkpy.commands.runs.record import Curves, Run, Setting
 
 Cell = str | float | None
 Texts = tuple[str | None, ...]
@@ -18,14 +18,23 @@ NEVER_SHOWN = frozenset(
     word.lower()
     for word in (
         "makeMode", "traceLevel", "logFormat", "stderr", "doneFile", "timestamping", "progressTracing", "modelPath",
-        "numMBsToShowResult", "firstMBsToShowResult", "verbosity",
+        "numMBsToShowResult", "firstMBsToShowResult", "verbosity", "outputPath", "outputFile", "outputModelPath",
+        "outputModelFile", "record", "runFolder", "tensorBoardLogDir",
     )
 )  # fmt: skip
 """Parameters that change where a run writes and what it says, not what it learns."""
+TRACKING = "tracking:"
+"""Values that say where a run is tracked."""
 FIRST = 3
 """Columns before those of values."""
+AFTER = 2
+"""Columns after those of criteria: seconds, and the time of the start."""
 MAX_VALUES, MAX_TEXT = 10, 60
 """Columns of values, and characters of a text, in tables for people; the other forms have all of them."""
+MAX_LABEL = 4
+"""Values in the label of a run."""
+MAX_WRITTEN = 2000
+"""Characters of a value that is compared with the variables in it."""
 CONDITION = re.compile(r"([^<>!=~]+)(<=|>=|!=|=|<|>|~)(.*)")
 
 
@@ -44,7 +53,7 @@ class Table:
     values: int = 0
 
     def place(self, name: str) -> int:
-        """The place of a column; its whole name, or the end of it, or of a word in it, in any case.
+        """Return the place of a column; its whole name, or the end of it, or of a word in it, in any case.
 
         Raises:
             UserError: there is none, or several.
@@ -61,9 +70,9 @@ class Table:
 
 
 def table_of(runs: Sequence[Run]) -> Table:
-    """The table of runs; a run with several trainings has a row for each."""
+    """Return the table of runs; a run with several trainings has a row for each."""
     differing = differing_values(runs)
-    pairs = [(run, curves) for run in runs for curves in (run.curves or [None])]
+    pairs = rows_of(runs)
     judged = list(dict.fromkeys(node for _, curves in pairs if curves is not None for node in curves.nodes))
     tested = list(
         dict.fromkeys((result.command, node) for run in runs for result in run.results for node in result.nodes)
@@ -82,32 +91,103 @@ def table_of(runs: Sequence[Run]) -> Table:
     return table
 
 
-def differing_values(runs: Sequence[Run]) -> dict[str, str]:
-    """The names of values that are not the same in all runs, by name in lower case.
+def rows_of(runs: Sequence[Run]) -> list[tuple[Run, Curves | None]]:
+    """Return the run and the training of each row of the table; a run without trainings has a row, too."""
+    return [(run, curves) for run in runs for curves in (run.curves or [None])]
 
-    Of several that differ in the same way, as a variable and what uses it, the first one stands for all. The folder of
-    a run does not count.
+
+def differing_values(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the names of values that are not the same in all runs, by name in lower case.
+
+    A variable stands for what is written with it. Of several values that differ in the same way, the first one stands
+    for all. The folder of a run does not count.
     """
     configured = [run for run in runs if run.settings]
     if len(configured) < 2:
         return {}
     spelling = {lower: name for run in configured for lower, name in _used(run)}
-    names: dict[str, str] = {}
+    values = [{setting.name.lower(): setting for setting in run.settings} for run in configured]
     differing: dict[str, Texts] = {}
-    seen: set[Texts] = set()
-    for lower, name in spelling.items():
-        if lower.rpartition(":")[2] in NEVER_SHOWN:
-            continue
-        texts = tuple(_without_folder(run, run.values.get(lower)) for run in configured)
-        if len(set(texts)) > 1 and texts not in seen:
-            seen.add(texts)
-            names[lower] = name
-            differing[lower] = texts
-    return {
-        lower: name
-        for lower, name in names.items()
-        if not any(_follows(differing[lower], texts) for variable, texts in differing.items() if variable != lower)
+    for lower in spelling:
+        if lower.rpartition(":")[2] not in NEVER_SHOWN and not lower.startswith(TRACKING):
+            settings = [value.get(lower) for value in values]
+            texts = tuple(
+                _without_folder(run, setting.text if setting is not None else None)
+                for run, setting in zip(configured, settings, strict=True)
+            )
+            if len(set(texts)) > 1:
+                differing[lower] = texts
+    variables = {lower.rpartition(":")[2] for lower in differing}
+    independent = {
+        lower: texts
+        for lower, texts in differing.items()
+        if not _is_written_with([value.get(lower) for value in values], variables)
+        and not any(_follows(texts, variable) for name, variable in differing.items() if name != lower)
     }
+    first: dict[Texts, str] = {}
+    for lower, texts in independent.items():
+        first.setdefault(texts, lower)
+    return {lower: spelling[lower] for lower in first.values()}
+
+
+def differing_texts(runs: Sequence[Run]) -> dict[int, str]:
+    """Return the values that are not the same in all runs as one text for each run, by its `id`."""
+    names = list(differing_values(runs).items())[:MAX_LABEL]
+    ends = [name.rpartition(":")[2] for _, name in names]
+    shown = [end if ends.count(end) == 1 else name for end, (_, name) in zip(ends, names, strict=True)]
+    return {
+        id(run): ", ".join(
+            f"{name}={_short(run.values[lower])}"
+            for (lower, _), name in zip(names, shown, strict=True)
+            if lower in run.values
+        )
+        for run in runs
+    }
+
+
+def _is_written_with(settings: Sequence[Setting | None], variables: Set[str]) -> bool:
+    """Return True if the texts of a value differ only where variables stand.
+
+    Args:
+        settings: The value in each run.
+        variables: The last parts of the names of values that differ, in lower case.
+    """
+    known = [setting for setting in settings if setting is not None]
+    if len(known) < len(settings) or max(len(setting.text) for setting in known) > MAX_WRITTEN:
+        return False
+    used = [
+        {step.name.lower(): step.text for step in setting.origins if step.kind == "variable" and "$" not in step.text}
+        for setting in known
+    ]
+    names = [name for name in used[0] if name in variables and all(name in texts for texts in used)]
+    return _is_one_template(
+        [setting.text for setting in known], [[texts[name] for texts in used] for name in names if used[0][name]]
+    )
+
+
+def _is_one_template(texts: Sequence[str], variables: Sequence[Sequence[str]]) -> bool:
+    """Return True if one text with holes gives all texts, where each hole is filled with one of the variables.
+
+    Args:
+        texts: One text for each run.
+        variables: For each variable its text in each run.
+    """
+    waiting, seen = [(0,) * len(texts)], set[tuple[int, ...]]()
+    while waiting:
+        places = waiting.pop()
+        if all(place == len(text) for place, text in zip(places, texts, strict=True)):
+            return bool(variables)
+        if places in seen:
+            continue
+        seen.add(places)
+        if len({text[place : place + 1] for place, text in zip(places, texts, strict=True)}) == 1:
+            waiting.append(tuple(place + 1 for place in places))
+        waiting += [
+            tuple(place + len(part) for place, part in zip(places, parts, strict=True))
+            for parts in variables
+            if all(text.startswith(part, place) for text, place, part in zip(texts, places, parts, strict=True))
+        ]
+    return False
 
 
 def _follows(texts: Texts, variable: Texts) -> bool:
@@ -121,7 +201,7 @@ def _follows(texts: Texts, variable: Texts) -> bool:
 
 
 def _used(run: Run) -> Iterator[tuple[str, str]]:
-    """The names of values, in lower case and as they are written, but those of commands that the run does not run."""
+    """Return the names of values, in lower case and as written; commands that the run does not run are left out."""
     listed = {name.strip().lower() for name in run.values.get("command", "train").split(":")}
     commands = {name.removesuffix(":action") for name, _ in run.spellings() if re.fullmatch("[^:]+:action", name)}
     for lower, name in run.spellings():
@@ -160,7 +240,7 @@ def _result(run: Run, command: str, node: str) -> float | None:
 
 
 def select(table: Table, conditions: Sequence[str], order: str | None) -> Table:
-    """The rows that satisfy every condition, sorted.
+    """Return the rows that satisfy every condition, sorted.
 
     Args:
         conditions: `NAME=VALUE`, also with `!=`, `<`, `<=`, `>`, `>=`, and `~` for a part of the text.
@@ -207,7 +287,7 @@ def with_short_names(table: Table) -> Table:
 
 
 def for_people(table: Table) -> Table:
-    """The table with short texts, and with the values that most runs have, if there are too many."""
+    """Return the table with short texts, and with the values that most runs have, if there are too many."""
     places = range(FIRST, FIRST + table.values)
     filled = sorted(places, key=lambda place: -sum(row[place] != "" for row in table.rows))[:MAX_VALUES]
     kept = [place for place in range(len(table.columns)) if place not in places or place in filled]
@@ -216,7 +296,7 @@ def for_people(table: Table) -> Table:
 
 
 def left_out(table: Table) -> str:
-    """Return what `for_people` leaves out, as a sentence; empty: nothing."""
+    """Return a sentence about the values that `for_people` leaves out; empty: there are none."""
     extra = table.values - MAX_VALUES
     return f"{extra} more values differ; --format csv has them, and cntkpy diff shows two runs." if extra > 0 else ""
 
@@ -226,7 +306,7 @@ def _short(cell: Cell) -> Cell:
 
 
 def as_number(cell: Cell) -> float | None:
-    """The number of a cell; a text may be one."""
+    """Return the number of a cell; a text may be one."""
     if isinstance(cell, str):
         try:
             cell = float(cell.partition("/")[0])
@@ -255,3 +335,20 @@ def _holds(cell: Cell, sign: str, wanted: str) -> bool:
         ">": left > right,
         ">=": left >= right,
     }[sign]
+
+
+def best_row(table: Table, trials: Mapping[int, float] | None = None) -> int | None:
+    """Return the place of the best row: the least value of the first criterion; None: there is none, or one row only.
+
+    Args:
+        table: The table; rows of runs that failed count only where there are no others.
+        trials: Of a sweep, what is to be small by the places of rows, in place of the first criterion.
+    """
+    first = FIRST + table.values
+    if len(table.rows) < 2 or (trials is None and not table.columns[first].endswith(" best")):
+        return None
+    values = {place: as_number(row[first]) for place, row in enumerate(table.rows)} if trials is None else trials
+    known = {place: value for place, value in values.items() if value is not None and math.isfinite(value)}
+    sound = {place: value for place, value in known.items() if table.rows[place][1] in ("completed", "running")}
+    candidates = sound or known
+    return min(candidates, key=candidates.__getitem__, default=None)

@@ -16,19 +16,8 @@ from cntkpy.cntk_config import ConfigError, Span
 from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.cntk_config.command_line import CONFIG_FILE, CURRENT_DIRECTORY
+from cntkpy.commands.sweeps.rewrites import CALL, FORMS, inside_sections, rewritten, split, without_brackets
 
-FORMS = ("choice", "range", "zip")
-REWRITES = {
-    "loguniform": ("range", ", log"), "logrange": ("range", ", log"), "reciprocal": ("range", ", log"),
-    "uniform": ("range", ""), "interval": ("range", ""), "float": ("range", ""), "int": ("range", ""),
-    "randint": ("range", ""), "categorical": ("choice", ""), "choose": ("choice", ""), "oneof": ("choice", ""),
-    "choices": ("choice", ""), "grid": ("choice", ""),
-}  # fmt: skip
-"""Forms of other programs in lower case, without dashes: the form here, and what stands at its end."""
-OPEN, CLOSED = "([{", ")]}"
-CALL = re.compile(r"([A-Za-z_-]+)[ \t]*\((.*)\)", re.DOTALL)
-INNER = re.compile(r"(?P<sections>(?:[ \t]*[\w-]+[ \t]*=[ \t]*\[)+)(?P<inside>[^\[\]]*)\]+")
-"""A word that sets values of sections inside one another."""
 NAME = re.compile(r'[ \t]*("?)[\w./:-]+\1[ \t]*')
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+")
@@ -36,6 +25,7 @@ MOST_VALUES = 1_000_000
 """Most values of one range."""
 MOST_WHOLE = 2**53
 """Greater whole numbers have no exact floating-point number."""
+HINT = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
 EXAMPLE = "write range(LOW, HIGH), range(LOW, HIGH, log), range(LOW, HIGH, count=5) or range(LOW, HIGH, step=2)"
 
 
@@ -52,7 +42,7 @@ class Choice:
     rows: tuple[tuple[str, ...], ...]
 
     def values(self, index: int) -> dict[str, str]:
-        """The texts of one choice."""
+        """Return the texts of one choice."""
         return dict(zip(self.paths, self.rows[index], strict=True))
 
     @property
@@ -90,7 +80,7 @@ class Interval:
         return [{self.path: self.text(self.low)}, {self.path: self.text(self.high)}]
 
     def text(self, value: float) -> str:
-        """A number as it is written, with ten digits."""
+        """Return a number as it is written, with ten digits."""
         return str(round(value)) if self.whole else f"{value:.10g}"
 
     def exact(self, value: float) -> str:
@@ -98,7 +88,7 @@ class Interval:
         return str(round(value)) if self.whole else repr(float(value)).removesuffix(".0")
 
     def at(self, part: float) -> str:
-        """The number at a part (0 to 1, without 1) of the interval."""
+        """Return the number at a part (0 to 1, without 1) of the interval."""
         low, high = (self.low, self.high + 1) if self.whole else (self.low, self.high)
         value = low * (high / low) ** part if self.log else low + (high - low) * part
         return self.text(min(math.floor(value), self.high) if self.whole else value)
@@ -122,12 +112,12 @@ class Space:
     axes: tuple[Axis, ...]
 
     def words_for(self, values: dict[str, str]) -> list[str]:
-        """The classic command line of a trial."""
+        """Return the classic command line of a trial."""
         pairs = zip(self.words, self.names, strict=True)
         return [f"{name}={values[name]}" if name else word for word, name in pairs]
 
     def place(self, path: str) -> Span:
-        """The word that chooses a value."""
+        """Return the word that chooses a value."""
         number = self.names.index(path)
         return Span(Source(f"<argument {number + 1}>", self.words[number], argument=number + 1), 1, 1)
 
@@ -137,7 +127,7 @@ class Space:
 
 
 def read_words(words: Sequence[str]) -> Space:
-    """The words of a sweep.
+    """Return the words of a sweep.
 
     Raises:
         ConfigError: a choice is wrong, or there is none.
@@ -152,9 +142,8 @@ def read_words(words: Sequence[str]) -> Space:
             raise form.error("Conflict", f"'{form.name}' is chosen twice", "give all values of it in one word")
         seen[key] = form.name
     if not result:
-        inside = _inside_a_section(words)
-        hint = "give a word several values, such as train/SGD/learningRatesPerSample=0.01,0.03"
-        hint = f"a choice stands in a word of its own: {inside}" if inside is not None else hint
+        listed = next((listed for word in words if (listed := without_brackets(word)) is not None), None)
+        hint = f"commas in brackets are one value; write {listed}" if listed is not None else HINT
         raise ConfigError("MissingParameter", "no word of this sweep has a choice", None, hint)
     return Space(tuple(words), names, tuple(_axes(result)))
 
@@ -176,11 +165,12 @@ class _Form:
 
 
 def _read(word: str, number: int) -> _Form | None:
-    """The choice of a word; None: it is a word like every other."""
+    """Return the choice of a word; None: it is a word like every other."""
     name, equals, value = word.partition("=")
     if not equals or word.lower().startswith((CONFIG_FILE, CURRENT_DIRECTORY)) or not NAME.fullmatch(name):
         return None
     source, value, name = Source(f"<argument {number}>", word, argument=number), value.strip(), name.strip()
+    _refuse_inside(_Form(name, "", (), source), word)
     call = CALL.fullmatch(value)
     pieces = split(value, ",")
     if call is not None and len(pieces) == 1 and len(split(call[2], ")")) == 1:
@@ -199,50 +189,27 @@ def _refuse_other_form(form: _Form) -> None:
     Raises:
         ConfigError: it is one.
     """
-    rewrite = REWRITES.get(re.sub("[-_]", "", form.form).lower())
-    if rewrite is None:
-        return
-    written = f"{rewrite[0]}({', '.join(form.parts)}{rewrite[1]})"
-    quoted = f"'{form.name}={written}'"
-    raise form.error("BadChoice", f"{form.name}: {form.form}(...) is no form of a sweep", f"write {quoted}")
+    written = rewritten(form.form, form.parts)
+    if written is not None:
+        message = f"{form.name}: {form.form}(...) is no form of a sweep"
+        raise form.error("BadChoice", message, f"write '{form.name}={written}'")
 
 
-def _inside_a_section(words: Sequence[str]) -> str | None:
-    """Return how a choice inside a section is written: `train/SGD/maxEpochs=1,2` for `train=[SGD=[maxEpochs=1,2]]`."""
-    for word in words:
-        if (match := INNER.fullmatch(word.strip())) is not None:
-            sections = [section.strip() for section in match["sections"].split("=[") if section.strip()]
-            for part in split(match["inside"], ";"):
-                name, equals, value = part.partition("=")
-                if equals and len(split(value, ",")) > 1:
-                    return f"{'/'.join([*sections, name.strip()])}={value.strip()}"
-    return None
+def _refuse_inside(form: _Form, word: str) -> None:
+    """Refuse choices inside of sections, where a comma ends a value.
 
-
-def split(text: str, separator: str) -> list[str]:
-    """The pieces of a text between separators outside of brackets and quotes, without the blanks around them.
-
-    A closing bracket that closes nothing ends no piece.
+    Raises:
+        ConfigError: there are some.
     """
-    pieces: list[str] = []
-    depth, quoted, begin = 0, False, 0
-    for index, char in enumerate(text):
-        if char == '"':
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif char == separator and depth == 0:
-            pieces.append(text[begin:index])
-            begin = index + 1
-        elif char in OPEN:
-            depth += 1
-        elif char in CLOSED:
-            depth = max(0, depth - 1)
-    return [segment.strip() for segment in [*pieces, text[begin:]]]
+    words = list(inside_sections(word))
+    if words:
+        written = " ".join(f"'{word}'" for word in words)
+        message = f"{form.name}: a choice stands in a word of its own, not in a section"
+        raise form.error("BadChoice", message, f"write {written}")
 
 
 def _checked(form: _Form) -> _Form:
-    """A form in which no value is empty, and none is there twice."""
+    """Return a form in which no value is empty, and none is there twice."""
     if "" in form.parts:
         raise form.error("MissingValue", f"{form.name} has an empty choice", 'write "" for an empty text')
     if form.form == "range":
@@ -254,7 +221,7 @@ def _checked(form: _Form) -> _Form:
 
 
 def _axes(forms: list[_Form]) -> Iterator[Axis]:
-    """The axes, in the order of the words; all words with `zip` are one, in the place of the first."""
+    """Return the axes, in the order of the words; all words with `zip` are one, in the place of the first."""
     zipped = [form for form in forms if form.form == "zip"]
     for form in forms:
         if form.form == "choice":
@@ -282,7 +249,7 @@ def _zip(forms: list[_Form]) -> Choice:
 
 
 def _range(form: _Form) -> Axis:
-    """A range: an interval, or the numbers of it that `count` or `step` name."""
+    """Return a range: an interval, or the numbers of it that `count` or `step` name."""
     bounds, options = form.parts[:2], form.parts[2:]
     if len(bounds) < 2 or not all(NUMBER.fullmatch(bound) for bound in bounds):
         raise form.error("BadNumber", f"the range of {form.name} begins with two numbers", EXAMPLE)
@@ -335,7 +302,7 @@ def _check_width(form: _Form, bounds: Sequence[str], log: bool, whole: bool) -> 
 
 
 def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, float | None]:
-    """Return what stands after the bounds of a range: `log`, `count=N`, `step=X`."""
+    """Return the options of a range, after its bounds: `log`, `count=N`, `step=X`."""
     log, count, step = False, None, None
     for option in options:
         name, _, text = (part.strip() for part in option.partition("="))
@@ -347,6 +314,8 @@ def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, flo
             step = float(text)
         else:
             hint = suggestion(name, ["log", "count", "step"]) if name not in ("count", "step") else None
+            if name.lower() in ("log", "log_scale", "scale") and text:
+                hint = "write log" if text.lower() in ("true", "1", "log") else "leave it out: a range is linear"
             raise form.error("BadValue", f"'{option}' is no option of a range", hint or EXAMPLE)
     if step is not None and (log or count is not None):
         other_text = "log" if log else "count"
@@ -355,13 +324,13 @@ def _options(form: _Form, options: Sequence[str]) -> tuple[bool, int | None, flo
 
 
 def product(axes: Sequence[Axis]) -> int | None:
-    """The number of combinations; None: there are infinitely many."""
+    """Return the number of combinations; None: there are infinitely many."""
     sizes = [size(axis) for axis in axes]
     return None if None in sizes else math.prod(length for length in sizes if length is not None)
 
 
 def size(axis: Axis) -> int | None:
-    """The number of values of an axis; None: any number of an interval."""
+    """Return the number of values of an axis; None: any number of an interval."""
     if isinstance(axis, Choice):
         return len(axis.rows)
     return int(axis.high - axis.low) + 1 if axis.whole and not axis.log else None

@@ -53,14 +53,14 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
     type=click.Choice(SAMPLERS),
     default="grid",
     show_default=True,
-    help="Who chooses the values.",
+    help="Method that chooses the values.",
 )
 @click.option(
     "--pruner",
     type=click.Choice(PRUNERS),
     default="none",
     show_default=True,
-    help="Who ends a trial early, when others were better after as many epochs.",
+    help="Rule that ends a trial early, when others were better after as many epochs.",
 )
 @click.option("--trials", type=click.IntRange(1), metavar="N", help="Number of trials; a grid has all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sampler.")
@@ -68,7 +68,7 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
     "--criterion",
     default="",
     metavar="[COMMAND:]NODE",
-    help="What is to be small (--maximize: great): a node of a training after its last epoch, or of a test.  "
+    help="Criterion to minimize (--maximize: to maximize): a node of a training after its last epoch, or of a test.  "
     "[default: the criterion of the last training, on the data of its cvReader]",
 )
 @click.option(

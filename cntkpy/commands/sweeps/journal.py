@@ -65,7 +65,7 @@ def repair(path: Path) -> None:
 
 
 def _sound(content: bytes) -> tuple[int, int]:
-    """The bytes and the number of the lines in front of the first one that is damaged."""
+    """Return the bytes and the number of the lines in front of the first one that is damaged."""
     begin = number = 0
     while begin < len(content):
         end = content.find(b"\n", begin)

@@ -11,13 +11,12 @@ import os
 import platform
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
@@ -29,12 +28,13 @@ from optuna.trial import FrozenTrial, TrialState
 from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
 from cntkpy.cntk_config.base.names import masked, public_name
 from cntkpy.commands.runs import plain
-from cntkpy.commands.sweeps.choices import Axis, Choice, Space
+from cntkpy.commands.sweeps.choices import Choice, Space
 from cntkpy.commands.sweeps.journal import repair
 from cntkpy.commands.sweeps.locks import held
 from cntkpy.commands.sweeps.plan import Plan, check_same
 from cntkpy.commands.sweeps.rows import Row, Rows, State
 from cntkpy.commands.sweeps.study import Trial
+from cntkpy.commands.sweeps.study_values import axis_name, parameter, row_names, suggest
 from cntkpy.commands.sweeps.trial_folder import LOCK, TrialFolder
 
 SAMPLERS: Mapping[str, Callable[[int | None], BaseSampler]] = {
@@ -119,7 +119,7 @@ class OptunaStudy:
             yield
 
     def _waiting(self) -> Trial | None:
-        """A trial that nobody has taken."""
+        """Return a trial that nobody has taken."""
         while self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             optuna_trial = self._study.ask()
             if (
@@ -132,7 +132,7 @@ class OptunaStudy:
         return None
 
     def _left_behind(self) -> Trial | None:
-        """A trial of a process that was killed. Takes note of those that other processes run."""
+        """Return a trial of a process that was killed. Takes note of those that other processes run."""
         self.busy = set()
         for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             if trial.number in self._claimed or POINT not in trial.user_attrs:
@@ -167,7 +167,7 @@ class OptunaStudy:
             own_trial.set_user_attr(WHERE, f"{platform.node()}:{folder.path}")
         values: dict[str, str] = {}
         for axis in self._space.axes:
-            values |= _suggest(own_trial, axis)
+            values |= suggest(own_trial, axis)
         self._claimed[own_trial.number] = own_trial
         return Trial(own_trial.number, values, folder, lock)
 
@@ -182,7 +182,7 @@ class OptunaStudy:
 
 
 def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
-    """The study of a plan: made, or found, and filled with the trials that it lacks.
+    """Return the study of a plan: made, or found, and filled with the trials that it lacks.
 
     Args:
         plan: the sweep.
@@ -209,7 +209,7 @@ def open_study(plan: Plan, folder: Path, joins: bool) -> OptunaStudy:
 
 
 def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
-    """The plan of the sweep in a storage, and the folder that it names.
+    """Return the plan of the sweep in a storage, and the folder that it names.
 
     Args:
         where: of the storage; `#NAME` at its end chooses one of several sweeps.
@@ -244,7 +244,7 @@ def find_plan(where: str, out: str | None) -> tuple[Plan, Path]:
 
 
 def open_storage(where: str) -> BaseStorage:
-    """A database for a URL, a journal for the name of a file."""
+    """Return a database for a URL, a journal for the name of a file."""
     if "://" in where:
         return optuna.storages.RDBStorage(where)
     Path(where).parent.mkdir(parents=True, exist_ok=True)
@@ -267,7 +267,7 @@ def _fill(study: optuna.Study, plan: Plan, folder: Path) -> None:
     for number in range(size):
         if number not in there:
             values = points.values(number) if points is not None else {}
-            fixed = {_name(axis): _parameter(axis, values) for axis in plan.space.axes} if values else {}
+            fixed = {axis_name(axis): parameter(axis, values) for axis in plan.space.axes} if values else {}
             study.enqueue_trial(fixed, user_attrs={POINT: number})
     if previous_plan != plan.to_json():
         here = Path.cwd()
@@ -276,7 +276,7 @@ def _fill(study: optuna.Study, plan: Plan, folder: Path) -> None:
 
 
 def _sampler(name: str, seed: int | None) -> BaseSampler:
-    """The sampler of a name.
+    """Return the sampler of a name.
 
     Raises:
         UserError: the package that it needs is not installed; Optuna imports it later, when values are chosen.
@@ -288,27 +288,13 @@ def _sampler(name: str, seed: int | None) -> BaseSampler:
     return SAMPLERS[name](seed)
 
 
-def _name(axis: Axis) -> str:
-    """Return what a study calls an axis."""
-    return axis.paths[0] if len(axis.paths) == 1 else f"zip({', '.join(axis.paths)})"
-
-
-def _rows_of(axis: Choice) -> Iterator[str]:
-    """Return what a study calls the choices of an axis: each otherwise, and URLs without secrets."""
-    names: set[str] = set()
-    for number, row in enumerate(axis.rows, 1):
-        name = masked(row[0] if len(row) == 1 else ", ".join(f"{p}={t}" for p, t in zip(axis.paths, row, strict=True)))
-        yield f"{name} [{number}]" if name in names else name
-        names.add(name)
-
-
 def _row(trial: FrozenTrial, space: Space) -> Row:
-    """Return what a study knows of a trial that has ended."""
+    """Return the outcome of a trial that has ended, from the study."""
     values: dict[str, str] = {}
     for axis in space.axes:
-        choice = trial.params.get(_name(axis))
+        choice = trial.params.get(axis_name(axis))
         if isinstance(axis, Choice):
-            rows = list(_rows_of(axis))
+            rows = list(row_names(axis))
             values |= axis.values(rows.index(choice)) if choice in rows else {}
         elif (number := plain.finite(choice)) is not None:
             values[axis.path] = axis.exact(number)
@@ -317,25 +303,6 @@ def _row(trial: FrozenTrial, space: Space) -> Row:
     reported = trial.intermediate_values
     criterion = trial.value if trial.value is not None else reported.get(max(reported, default=0))
     return Row(trial.number, STATES[trial.state], values, criterion, max(reported, default=0), seconds, error)
-
-
-def _suggest(trial: optuna.Trial, axis: Axis) -> dict[str, str]:
-    """The values that a trial has, or that the sampler chooses now."""
-    name = _name(axis)
-    if isinstance(axis, Choice):
-        rows = list(_rows_of(axis))
-        return axis.values(rows.index(str(trial.suggest_categorical(name, rows))))
-    if axis.whole:
-        return {axis.path: axis.exact(trial.suggest_int(name, int(axis.low), int(axis.high), log=axis.log))}
-    return {axis.path: axis.exact(trial.suggest_float(name, axis.low, axis.high, log=axis.log))}
-
-
-def _parameter(axis: Axis, values: Mapping[str, str]) -> Any:
-    """The value of an axis in a study."""
-    if isinstance(axis, Choice):
-        return list(_rows_of(axis))[axis.rows.index(tuple(values[path] for path in axis.paths))]
-    number = float(values[axis.path])
-    return int(number) if axis.whole else number
 
 
 @contextmanager

@@ -69,18 +69,18 @@ def tracking_word(place: str, trial: str) -> str:
 
 
 def outside(root: ConfigParameters, folder: Path) -> list[str]:
-    """The outputs that are not in a folder."""
+    """Return the outputs that are not in a folder."""
     written = dict.fromkeys(_outputs(root))
     return [pair for pair in written if folder not in Path(os.path.normpath(Path(pair).absolute())).parents]
 
 
 def scripts(root: ConfigParameters) -> list[str]:
-    """The commands that run a script, whose files are not known."""
+    """Return the commands that run a script, whose files are not known."""
     return [use.command for use in _listed(root) if runs_script(use)]
 
 
 def _outputs(root: ConfigParameters) -> Iterator[str]:
-    """The files that the listed commands write, as their parameters name them."""
+    """Return the files that the listed commands write, as their parameters name them."""
     if done := RootParameters.done_file.value(root):
         yield str(done)
     for command in _listed(root):
@@ -107,7 +107,7 @@ def _listed(root: ConfigParameters) -> list[Use]:
 
 
 def _values(config: ConfigParameters, above: str = "") -> Iterator[tuple[str, str]]:
-    """All values of a configuration, by their full names; sections in `{ }` are opened, too."""
+    """Return all values of a configuration, by their full names; sections in `{ }` are opened, too."""
     for node in nodes(config):
         name = above + node.name
         section = node.section
@@ -120,13 +120,13 @@ def _values(config: ConfigParameters, above: str = "") -> Iterator[tuple[str, st
 
 
 def _output_of(text: str, targets: dict[str, Path]) -> str | None:
-    """The output that a value names, or whose file of an epoch it names."""
+    """Return the output that a value names, or whose file of an epoch it names."""
     name = os.path.normpath(text) if text else ""
     return next((target for target in targets if name == target or name.startswith(f"{target}.")), None)
 
 
 def _word(name: str, text: str, targets: dict[str, Path]) -> str:
-    """The word that gives a value its new place."""
+    """Return the word that gives a value its new place."""
     output_name = _output_of(text, targets) or ""
     *sections, last = name.split(":")
     word = f'{last}="{targets[output_name]}{os.path.normpath(text)[len(output_name) :]}"'

@@ -70,7 +70,7 @@ class Plan:
         return self.sampler not in (GRID, RANDOM) or self.pruner != NO_PRUNER or bool(self.storage)
 
     def points(self) -> Points | None:
-        """The values of trials by their numbers; None: a sampler of Optuna chooses them."""
+        """Return the values of trials by their numbers; None: a sampler of Optuna chooses them."""
         check_trials(self.trials)
         if self.sampler == GRID:
             return Grid(self.space)
@@ -96,7 +96,7 @@ class Plan:
         return self
 
     def to_json(self) -> str:
-        """The plan as text, without users, passwords and queries of URLs."""
+        """Return the plan as text, without users, passwords and queries of URLs."""
         values = asdict(self) | {"words": list(self.words), "track": list(self.track)}
         kept = shareable(values)
         kept["withheld"] = sorted(
@@ -108,7 +108,7 @@ class Plan:
 
     @staticmethod
     def of_json(text: str, where: str) -> Plan:
-        """The plan that a text holds.
+        """Return the plan that a text holds.
 
         Raises:
             UserError: it is none.
@@ -126,13 +126,12 @@ class Plan:
 
 
 def digest(root: ConfigParameters) -> str:
-    """Return what two configurations have in common whose values are equal but for users, passwords and queries of
-    URLs."""
+    """Return a digest that is the same for configurations with equal values; secrets of URLs do not count."""
     return hashlib.sha256(masked(Export(root, on_error=str).flat()).encode()).hexdigest()[:16]
 
 
 def load_plan(folder: Path) -> Plan | None:
-    """The plan of a folder; None: there is none.
+    """Return the plan of a folder; None: there is none.
 
     Raises:
         UserError: the file is no plan, or cannot be read.

@@ -41,7 +41,7 @@ class Grid:
             raise ConfigError("BadValue", message, None, "search with --sampler random --trials N")
 
     def values(self, number: int) -> dict[str, str]:
-        """The values of a trial, by path."""
+        """Return the values of a trial, by path."""
         return combination(self._axes, number)
 
 
@@ -83,7 +83,7 @@ class Draws:
             self._numbers = list(drawn)
 
     def values(self, number: int) -> dict[str, str]:
-        """The values of a trial, by path."""
+        """Return the values of a trial, by path."""
         if self._numbers is not None:
             return combination(self._axes, self._numbers[number])
         numbers = random.Random(f"{self._seed}:{number}")

@@ -31,6 +31,7 @@ class Row:
         epochs: how many have finished.
         seconds: how long it ran; of runs that were interrupted, their finished epochs.
         error: what was wrong, or an empty text.
+        same: the number of an earlier trial with the same values, whose outcome this one has; None: it ran.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Row:
     epochs: int
     seconds: float
     error: str = ""
+    same: int | None = None
 
 
 class Rows:
@@ -49,7 +51,7 @@ class Rows:
         self.path = folder / NAME
 
     def read(self) -> dict[int, Row]:
-        """All rows by number; a line that a killed process left unfinished is none."""
+        """Return all rows by number; a line that a killed process left unfinished is none."""
         try:
             text = read_input(self.path, LIST_LIMIT).decode("utf-8", "replace")
         except FileNotFoundError:
@@ -64,6 +66,8 @@ class Rows:
         """
         shown = shareable(asdict(row))
         shown["seconds"] = round(row.seconds, 3)
+        if row.same is None:
+            del shown["same"]
         if row.criterion is not None and not math.isfinite(row.criterion):
             shown["criterion"] = None
         line = json_line(shown) + "\n"
@@ -101,6 +105,7 @@ def _rows(text: str) -> Iterator[Row]:
                     plain.count(row.get("epochs")),
                     plain.finite(row.get("seconds")) or 0.0,
                     plain.text(row.get("error")),
+                    plain.count(row["same"]) if plain.is_count(row.get("same")) else None,
                 )
             case _:
                 continue

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -132,6 +132,10 @@ class Runner:
                 earlier.observe(event)
             self._finish(trial, earlier, seconds_of(trial.folder.all_events()), 0, pruned=False)
             return
+        if (known := self._known(trial)) is not None:
+            same = known.number if known.same is None else known.same
+            self._record(trial, replace(known, number=trial.number, seconds=0.0, same=same))
+            return
         begun, slot = time.monotonic(), min(set(range(self.jobs)) - {running.slot for running in self._running})
         try:
             words = trial.folder.words(self.space, trial.values)
@@ -145,6 +149,14 @@ class Runner:
         words += [tracking_word(place, trial.folder.path.name) for place in self.track]
         process = self._process(words, trial, slot)
         self._running.append(_Running(trial, process, Follower(trial.folder.events), earlier, slot, begun, seconds))
+
+    def _known(self, trial: Trial) -> Row | None:
+        """Return the outcome of an earlier trial with the same values, which would be the same again.
+
+        A trial that has failed is tried again: the reason may be gone.
+        """
+        values = dict(trial.values)
+        return next((row for row in self.study.ended() if row.values == values and row.state != "failed"), None)
 
     def _process(self, words: list[str], trial: Trial, slot: int) -> subprocess.Popen[bytes]:
         own_process = cores.of_process()
@@ -214,6 +226,10 @@ class Runner:
 
     def _write(self, trial: Trial, progress: Progress, seconds: float, state: State, error: str) -> None:
         row = Row(trial.number, state, dict(trial.values), progress.value, progress.epochs, seconds, error)
+        self._record(trial, row)
+
+    def _record(self, trial: Trial, row: Row) -> None:
+        """Write a trial down that has ended."""
         self.rows.append(row)
         self.study.finish(trial, row)
         trial.release()
@@ -242,19 +258,21 @@ class Runner:
 
 
 def describe(row: Row, size: int) -> str:
-    """The line of a trial that has ended."""
+    """Return the line of a trial that has ended."""
     values = shown_values(row.values)
     name = f"trial {row.number} of {size}"
     if row.state == "failed":
         error = masked(row.error.partition("\n")[0]) if row.error else ""
         return f"{name}: failed after {row.seconds:.1f} s  {values}\n  {error}"
     shown = "" if row.criterion is None else f"{row.criterion:.6g}, "
+    if row.same is not None:
+        return f"{name}: {shown}not trained again, as trial {row.same}  {values}"
     ended = ", ended early" if row.state == "pruned" else ""
     return f"{name}: {shown}{row.epochs} epochs, {row.seconds:.1f} s{ended}  {values}"
 
 
 def running_text(running: Sequence[tuple[int, Progress]]) -> str:
-    """Return what the trials that run have come to."""
+    """Return the epochs and the criterion of each trial that runs, as one line."""
     return "; ".join(
         f"trial {number}: {progress.epochs} epochs" + ("" if progress.value is None else f", {progress.value:.6g}")
         for number, progress in sorted(running, key=lambda process: process[0])
@@ -262,7 +280,7 @@ def running_text(running: Sequence[tuple[int, Progress]]) -> str:
 
 
 def shown_values(values: Mapping[str, str]) -> str:
-    """Values by the last parts of their paths, where these tell them apart; URLs without secrets."""
+    """Return values by the last parts of their paths, where these tell them apart; URLs without secrets."""
     last = [re.split("[/.]", path)[-1] for path in values]
     names = last if len({name.lower() for name in last}) == len(last) else list(values)
     return "  ".join(f"{name}={masked(text)}" for name, text in zip(names, values.values(), strict=True))

@@ -38,7 +38,7 @@ def write_script(folder: Path, name: str, tasks: int) -> Path:
 
 
 def script(folder: Path, name: str, tasks: int) -> str:
-    """The text of the script; the options of `sbatch` on its command line are stronger than those in it."""
+    """Return the text of the script; the options of `sbatch` on its command line are stronger than those in it."""
     command = processes.cntkpy_command(["sweep", "--join", str(folder)])
     python_path = processes.environment().get("PYTHONPATH")
     lines = [

@@ -1,4 +1,4 @@
-"""Who says which trial comes next: the interface, and the study of a grid or a random search in a folder.
+"""Studies, which say which trial comes next: the protocol, and the study of a grid or a random search in a folder.
 
 Trials of such a study depend on their numbers alone. A process takes the first one that has no row in `trials.jsonl`
 and whose lock nobody holds; the lock ends with the process, so that a trial of a killed one is free again.
@@ -39,7 +39,7 @@ class Trial:
 
 
 class Study(Protocol):
-    """Who says which trial comes next."""
+    """Source of the trials of a sweep."""
 
     busy: set[int]
     """The numbers of the trials that other processes run, when `next` was last asked."""
@@ -57,11 +57,11 @@ class Study(Protocol):
         ...
 
     def size(self) -> int:
-        """The number of trials."""
+        """Return the number of trials."""
         ...
 
     def ended(self) -> list[Row]:
-        """Return what became of the trials that have ended, here and elsewhere."""
+        """Return the outcomes of the trials that have ended, here and elsewhere."""
         ...
 
 

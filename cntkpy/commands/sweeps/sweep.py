@@ -16,7 +16,7 @@ from cntkpy.cntk_config.base.writing import shown
 from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.checks.look import look_before_run
 from cntkpy.commands.console import print_error
-from cntkpy.commands.sweeps.choices import Space, read_words
+from cntkpy.commands.sweeps.choices import Space, product, read_words
 from cntkpy.commands.sweeps.console import console
 from cntkpy.commands.sweeps.criterion import Criterion, check_node, choose_criterion
 from cntkpy.commands.sweeps.names import GRID, NO_PRUNER
@@ -27,7 +27,7 @@ from cntkpy.commands.sweeps.rows import Row, Rows
 from cntkpy.commands.sweeps.running import Runner, shown_values
 from cntkpy.commands.sweeps.slurm import write_script
 from cntkpy.commands.sweeps.study import FolderStudy, Study
-from cntkpy.commands.words import same_directory, sort_words
+from cntkpy.commands.words import name_of_run, same_directory, sort_words
 
 EXIT_FAILURE = 1
 FOLDER = "sweeps"
@@ -78,12 +78,12 @@ def sweep(words: list[str], options: Options) -> int:
 
 
 def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParameters]:
-    """The plan of the words, its folder, and the configuration of its first values; nothing is run before all fit."""
+    """Return the plan of the words, its folder, and the configuration of its first values, after checking all."""
     line = sort_words(words).configurations
     if len(line) > 1:
         raise ConfigError("Conflict", "a sweep has one configuration", None, "join its files with +: a.cntk+b.cntk")
     space = read_words(line[0])
-    folder = Path(options.out or _default_folder(line[0])).absolute()
+    folder = Path(options.out or _default_folder(words, line[0])).absolute()
     base = _read(space, space.first())
     check_values(space, folder)
     plan = _plan(space, base, folder.name, options)
@@ -95,7 +95,7 @@ def _begun(words: list[str], options: Options) -> tuple[Plan, Path, ConfigParame
 
 
 def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
-    """The same of a sweep that another process has begun.
+    """Return the same of a sweep that another process has begun.
 
     Raises:
         UserError: there is none, or its configuration is another one here.
@@ -121,7 +121,7 @@ def _joined(options: Options) -> tuple[Plan, Path, ConfigParameters]:
 
 
 def make_study(plan: Plan, folder: Path, joins: bool) -> Study:
-    """Who says which trial comes next.
+    """Return the study that says which trial comes next.
 
     Raises:
         UserError: Optuna is not installed, or its storage cannot be used.
@@ -142,6 +142,10 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
         print(f"note: {criterion.command} has no cvReader: trials are compared on training data", file=sys.stderr)
     for command in scripts(base):
         print(f"note: {command} runs a script: all trials write the files that it names", file=sys.stderr)
+    combinations = product(plan.space.axes)
+    if combinations is not None and study.size() > combinations:
+        note = f"{study.size()} trials have {combinations} combinations of values"
+        print(f"note: {note}; none is trained twice, a repeated one has the outcome of the first", file=sys.stderr)
     ended = len(study.ended())
     with console() as screen:
         screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))
@@ -191,7 +195,7 @@ def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigEr
 
 
 def _read(space: Space, values: dict[str, str], words: Iterable[str] = ()) -> ConfigParameters:
-    """The configuration of a trial."""
+    """Return the configuration of a trial."""
     with same_directory():
         return load([*space.words_for(values), *words])
 
@@ -238,8 +242,10 @@ def _optuna(purpose: str):
     return optuna_study
 
 
-def _default_folder(line: list[str]) -> Path:
-    """`sweeps/NAME`, after the last file of the configuration."""
+def _default_folder(words: list[str], line: list[str]) -> Path:
+    """Return `sweeps/NAME`, after the run of the project or the last file of the configuration."""
+    if name := name_of_run(words, line):
+        return Path(FOLDER) / name
     names = [word.partition("=")[2] for word in line if word.lower().startswith("configfile=")]
     return Path(FOLDER) / Path(names[-1].rpartition("+")[2]).stem
 

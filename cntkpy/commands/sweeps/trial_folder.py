@@ -52,7 +52,7 @@ class TrialFolder:
         return hold(self.path / LOCK)
 
     def words(self, space: Space, values: Mapping[str, str]) -> list[str]:
-        """The command line of the trial; writes its resolved configuration, with the origin of each value.
+        """Return the command line of the trial; writes its resolved configuration, with the origin of each value.
 
         The file has no users, passwords and queries of URLs.
 
@@ -98,11 +98,11 @@ class TrialFolder:
             (self.path / OUTPUT).unlink(missing_ok=True)
 
     def earlier_events(self) -> Iterator[dict[str, Any]]:
-        """The events of earlier runs, which `begin` has kept aside."""
+        """Return the events of earlier runs, which `begin` has kept aside."""
         return plain.objects(_read(_before(self.events)))
 
     def all_events(self) -> Iterator[dict[str, Any]]:
-        """The events of all runs."""
+        """Return the events of all runs."""
         yield from self.earlier_events()
         yield from plain.objects(_read(self.events))
 
@@ -123,7 +123,7 @@ class Follower:
         self._path, self._read, self._tail = path, 0, b""
 
     def new(self) -> Iterator[dict[str, Any]]:
-        """The events since the last call."""
+        """Return the events since the last call."""
         try:
             with open_input(self._path) as file:
                 file.seek(self._read)

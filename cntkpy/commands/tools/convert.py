@@ -18,6 +18,7 @@ from cntkpy.commands.words import is_config_word
 if TYPE_CHECKING:
     from cntkpy.readers.convert.batches import Batch, Stream
     from cntkpy.readers.convert.formats import Format
+    from cntkpy.readers.convert.named_columns import NamedColumns
     from cntkpy.readers.convert.sources import Input
 
 
@@ -30,7 +31,7 @@ def convert(
     target_format: str | None = None,
     precision: str = "float",
     quiet: bool = False,
-    labels: str | None = None,
+    columns: NamedColumns | None = None,
 ) -> int:
     """Convert a data file, or what the reader section of a configuration reads; return the exit status.
 
@@ -41,10 +42,10 @@ def convert(
         source_format: a name of `formats.FORMATS`; None: by the file's suffix. target_format: likewise.
         precision: "float" or "double".
         quiet: no progress, no summary.
-        labels: of a table, the column that holds the classes.
+        columns: of a table, which columns are what.
     """
     try:
-        return _convert(words, output, streams, source_format, target_format, precision, quiet, labels)
+        return _convert(words, output, streams, source_format, target_format, precision, quiet, columns)
     except UserError as error:
         print_error(error)
         return error.exit_code
@@ -62,12 +63,14 @@ def _convert(
     target_format: str | None,
     precision: str,
     quiet: bool,
-    labels: str | None,
+    columns: NamedColumns | None,
 ) -> int:
     from cntkpy.commands.context.progress import make_progress
     from cntkpy.readers.convert.batches import parse_stream
     from cntkpy.readers.convert.formats import FORMATS, format_of
+    from cntkpy.readers.convert.named_columns import NamedColumns
 
+    columns = columns or NamedColumns()
     streams = [parse_stream(spec) for spec in specs]
     _no_stream_twice(streams)
     if is_folder(output):
@@ -77,11 +80,11 @@ def _convert(
     if to is None:
         written = ", ".join(name for name, file_format in FORMATS.items() if file_format.target)
         raise ConfigError("UnknownFormat", f"{target.name} is only read", hint=f"convert to one of {written}")
-    if labels is None and not streams and target.name in ("parquet", "arrow") and len(words) == 1:
+    if columns.predicted is None and not streams and target.name in ("parquet", "arrow") and len(words) == 1:
         source = None if is_config_word(words[0]) else format_of(words[0], source_format, "--from")
         if source is not None and source.name == "csv":
-            return _copy(words[0], output, target, quiet)
-    result, named = _read(words, streams, source_format, precision, labels)
+            return _copy(words[0], output, target, quiet, columns)
+    result, named = _read(words, streams, source_format, precision, columns)
     beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in result.names}
     _keep_inputs(output, target, [*named, *result.files], list(beside.values()))
     kept = _chosen(streams, list(result.streams))
@@ -116,13 +119,16 @@ def _convert(
     return 0
 
 
-def _copy(path: str, output: str, target: Format, quiet: bool) -> int:
+def _copy(path: str, output: str, target: Format, quiet: bool, columns: NamedColumns) -> int:
     """Write the columns of a CSV file as those of a Parquet or Arrow file."""
     from cntkpy.readers.convert.columns import copy_columns
 
+    if columns.missing is not None:
+        message = "--missing is for streams, and here the columns are copied with their missing values"
+        raise ConfigError("Conflict", message, hint="leave it out; readers fill them in: missing = NUMBER")
     begin = time.perf_counter()
     _keep_inputs(output, target, [path], [])
-    copied = copy_columns(path, output, target.name)
+    copied = copy_columns(path, output, target.name, columns.dropped)
     if not quiet:
         size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
         kinds = shorten(", ".join(f"{name} ({kind})" for name, kind in copied.kinds.items()), 300)
@@ -131,20 +137,21 @@ def _copy(path: str, output: str, target: Format, quiet: bool) -> int:
 
 
 def _read(
-    words: list[str], streams: list[Stream], source_format: str | None, precision: str, labels: str | None
+    words: list[str], streams: list[Stream], source_format: str | None, precision: str, columns: NamedColumns
 ) -> tuple[Input, list[str]]:
     """Return what is converted, and the files that the words name."""
     from cntkpy.readers.convert.formats import format_of
 
     source = None if any(map(is_config_word, words)) else format_of(words[0], source_format, "--from")
-    if labels is not None and (source is None or not source.named_columns):
-        raise ConfigError(
-            "BadStream", "--labels names a column of a table, and this is none", hint="describe it with --stream"
-        )
+    if columns.any and (source is None or not source.named_columns):
+        options = {"--labels": columns.labels, "--target": columns.target, "--drop": columns.dropped or None}
+        option = next((name for name, value in options.items() if value is not None), "--missing")
+        message = f"{option} is about the columns of a table, and this is none"
+        raise ConfigError("BadStream", message, hint="describe the streams with --stream")
     if source is None:
         return _section_of(words, precision), []
     named = [candidate for word in words for candidate in (word, word.partition(":")[2]) if candidate]
-    keywords = {"labels": labels} if source.named_columns else {}
+    keywords = {"options": columns} if source.named_columns else {}
     return source.read()(words, streams, precision, **keywords), named
 
 

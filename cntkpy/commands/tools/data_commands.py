@@ -27,8 +27,9 @@ of classes, the first samples, and how fast reading is.
 WORDS are the configuration (a file, files joined by +, or configFile=...),
 overrides NAME=VALUE, and at most one PATH such as train/reader or train;
 without one, the reader of the first command is shown. A FILE of data in place
-of them is shown with a reader section for it: Parquet, Arrow, CSV, tar, CNTK
-text format, both binary formats, pictures.
+of them, also compressed or a URL, is shown with a reader section for it:
+tables, arrays, CNTK's text and binary formats, columns of numbers, HTK, MLF,
+Kaldi, pictures and lists of them, tar, models. Other formats are named.
 
 \b
 Examples:
@@ -70,12 +71,14 @@ beside HTK features. HTK features are written as NAME.scp with one archive
 NAME.ark, Kaldi's as NAME.ark with NAME.labels.ark and NAME.counts.
 
 Of a table, --labels COLUMN has the classes (by default the only column that
-holds no numbers): the stream "labels". All other columns are "features". The
-names of the classes are kept next to OUTPUT, as NAME.labels.txt.
+holds no numbers), or --target COLUMN values: the stream "labels". All other
+columns are "features" but those of --drop. The names of the classes are kept
+next to OUTPUT, as NAME.labels.txt.
 
 \b
 Examples:
   cntkpy convert wine.csv wine.ctf --labels cultivar
+  cntkpy convert houses.csv houses.ctf --target price --drop city --missing 0
   cntkpy convert train.ctf train.npz
   cntkpy convert iris.data iris.ctf --stream x:4 --stream label:3:class
   cntkpy convert train.ctf train.bin --stream labels:10:class --stream features:784
@@ -88,7 +91,7 @@ Examples:
 """
 
 
-@click.command("preview", help=PREVIEW, short_help="Show what a reader section reads.")
+@click.command("preview", help=PREVIEW, short_help="Show what a file of data or a reader section holds.")
 @click.argument("words", nargs=-1, required=True)
 @click.option(
     "--minibatches", type=click.IntRange(1), default=4, show_default=True, help="Number of minibatches to read."
@@ -132,6 +135,9 @@ def preview_command(
     "--stream", "streams", multiple=True, metavar="NAME:DIM[:FORM]", help="Stream to convert; may be repeated."
 )
 @click.option("--labels", metavar="COLUMN", help="Column of a table with the classes: its name or number.")
+@click.option("--target", metavar="COLUMN", help="Column of a table with values to predict, in place of --labels.")
+@click.option("--drop", "dropped", multiple=True, metavar="COLUMN", help="Column of a table to leave out.")
+@click.option("--missing", type=float, metavar="NUMBER", help="Number in place of missing numbers of a table.")
 @click.option("--from", "source_format", type=click.Choice(list(FORMATS)), help="Format of the input.")
 @click.option("--to", "target_format", type=click.Choice(WRITTEN), help="Format of the output.")
 @click.option(
@@ -150,6 +156,10 @@ def convert_command(
     mean: bool,
     quiet: bool,
     import_modules: bool,
+    labels: str | None,
+    target: str | None,
+    dropped: tuple[str, ...],
+    missing: float | None,
     **options: Any,
 ) -> int:
     """Convert data to another format."""
@@ -157,7 +167,9 @@ def convert_command(
 
     if mean:
         return convert_to_mean(list(words), output, quiet=quiet, modules=import_modules)
+    from cntkpy.readers.convert.named_columns import NamedColumns
     from cntkpy.readers.registry import refusing_modules
 
+    columns = NamedColumns(labels, target, dropped, missing)
     with refusing_modules(not import_modules):
-        return convert(list(words), output, quiet=quiet, **options)
+        return convert(list(words), output, quiet=quiet, columns=columns, **options)

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from cntkpy.cntk_config.base.files import read_input
-from cntkpy.cntk_config.base.kinds import PAGE
+from cntkpy.cntk_config.base.kinds import Rule
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.catalogue.topics import Topic, all_names, default_text, find_parameters, find_topics, topics
 
 EXIT_UNKNOWN = 2
 PAGES = (
-    Path(__file__).parents[3] / "docs" / "findings.md",
-    *(Path(base, "share", "cntkpy", "findings.md") for base in (sysconfig.get_path("data"), site.getuserbase())),
+    Path(__file__).parents[3] / "docs" / "findings",
+    *(Path(base, "share", "cntkpy", "findings") for base in (sysconfig.get_path("data"), site.getuserbase())),
 )
-"""The page of findings in a checkout, in an environment, in the packages of a user."""
+"""The pages of findings in a checkout, in an environment, in the packages of a user."""
 _FENCE = re.compile(r'```(?:\w+)?(?: title="(.*?)")?$')
 _LINK = re.compile(r"\[([^\]\[]*)\]\([^()]*\)")
 
@@ -60,15 +60,16 @@ def explanations(name: str) -> Iterator[str]:
 
     rule = find_rule(name)
     if rule is not None:
-        yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n{_page(rule.code)}"
+        yield f"{rule.code}: {rule.title} ({rule.severity})\n  repair   {rule.fix}\n{_page(rule)}"
 
 
-def _page(code: str) -> str:
-    """Return the section of a code on the page of findings, as plain text; the wheel brings the page."""
-    page = next((path for path in PAGES if path.is_file()), None)
+def _page(rule: Rule) -> str:
+    """Return the section of a rule on the pages of findings, as plain text; the wheel brings the pages."""
+    page = next((path for folder in PAGES if (path := folder / f"{rule.page}.md").is_file()), None)
     if page is None:
-        return f"  docs     {PAGE}#{code.lower()}\n"
-    section = re.search(rf"^## {code}\n(.*?)(?=^## |\Z)", read_input(page).decode(), re.MULTILINE | re.DOTALL)
+        return f"  docs     {rule.link}\n"
+    pattern = rf"^## {rule.code}: [^\n]*\n(.*?)(?=^<a id=|\Z)"
+    section = re.search(pattern, read_input(page).decode(), re.MULTILINE | re.DOTALL)
     return f"\n{_plain(section[1].strip())}\n" if section is not None else ""
 
 

@@ -20,7 +20,8 @@ from cntkpy.commands.actions.evaluate import TestParameters
 from cntkpy.commands.console import print_error
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.context.run_context import data_precision
-from cntkpy.commands.tools.preview_file import form_of, print_file, refuse_unknown, section_of
+from cntkpy.commands.tools.previews.forms import form_of, refuse_unknown
+from cntkpy.commands.tools.previews.show import cut, print_file, section_of
 from cntkpy.commands.words import sort_words
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def preview(
     from cntkpy.readers.registry import refusing_modules
 
     try:
-        if len(words) == 1 and (form := form_of(words[0])) is not None:
+        form = form_of(words[0]) if len(words) == 1 else None
+        if form is not None:
             section = section_of(words[0], form)
             if section is None:
                 print_file(words[0], form, samples, as_json)
@@ -72,7 +74,7 @@ def preview(
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
-        print(printable(as_text(summary)))
+        print("\n".join((cut if form is not None else printable)(line) for line in as_text(summary).split("\n")))
     return 0
 
 

@@ -12,9 +12,10 @@ from cntkpy import __version__
 
 BASE = ("click", "lark", "rich")
 EXTRAS = (
-    "numpy", "scipy", "numba", "jax", "jaxlib", "safetensors", "opencv-python-headless", "matplotlib", "optuna",
-    "pygls", "tensorboardX", "mlflow-skinny",
+    "numpy", "scipy", "numba", "jax", "jaxlib", "safetensors", "opencv-python-headless", "pyarrow", "zstandard",
+    "fsspec", "aiohttp", "onnx", "onnxruntime", "matplotlib", "optuna", "pygls", "tensorboardX", "mlflow-skinny",
 )  # fmt: skip
+"""The packages that the extras name."""
 VARIABLES = ("JAX_PLATFORMS", "XLA_FLAGS", "JAX_ENABLE_X64", "NUMBA_DISABLE_JIT", "OMP_NUM_THREADS")
 """Environment variables that change what cntkpy computes, or how fast."""
 

@@ -37,7 +37,7 @@ class Messages:
     _models: dict[str, str] = field(default_factory=dict[str, str])
 
     def of(self, event: dict[str, Any]) -> Iterator[Call]:
-        """The calls that an event becomes."""
+        """Return the calls that an event becomes."""
         kind, command = plain.text(event.get("event")), plain.text(event.get("command"))
         if kind == "run started":
             settings = {
@@ -78,7 +78,7 @@ def _scalars(prefix: str, values: dict[str, float], step: int) -> Call:
 
 
 def _rates(event: dict[str, Any]) -> dict[str, float]:
-    """The learning rate and the throughput of an epoch."""
+    """Return the learning rate and the throughput of an epoch."""
     rate, seconds = plain.number(event.get("learningRatePerSample")), plain.number(event.get("seconds"))
     values = {} if rate is None else {"learningRatePerSample": rate}
     if seconds is not None and seconds > 0:

@@ -58,14 +58,14 @@ class MlflowTracker:
             self._client.log_batch(self._run, params=some)
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
-        """Each value is a metric."""
+        """Send each value as a metric."""
         now = int(time.time() * 1000)
         entity = self._package.entities.Metric
         for some in _batches([entity(_name(name), value, now, step) for name, value in values.items()]):
             self._client.log_batch(self._run, metrics=some)
 
     def artifact(self, path: str) -> None:
-        """Each file is an artefact."""
+        """Send the file as an artefact."""
         self._client.log_artifact(self._run, path)
 
     def finished(self, status: int, error: str) -> None:
@@ -97,7 +97,7 @@ def why_unreachable(url: str) -> str:
 
 
 def _name(text: str) -> str:
-    """A name that MLflow takes; a path in it has a colon between its parts as in the configuration."""
+    """Return a name that MLflow takes: other characters become `_`."""
     return NOT_IN_NAMES.sub("_", text)[:MAX_NAME]
 
 

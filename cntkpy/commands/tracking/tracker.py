@@ -86,7 +86,7 @@ def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker
 
 
 def _installed() -> dict[str, EntryPoint]:
-    """The trackers of installed packages."""
+    """Return the trackers of installed packages."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}

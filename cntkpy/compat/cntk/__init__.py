@@ -4,6 +4,8 @@ A thin layer over `cntkpy.training` and `readers`: the same objects under CNTK's
 are missing raise an AttributeError that says what there is instead.
 """
 
+import sys
+
 from cntkpy.training import load_model
 
 from . import (
@@ -26,9 +28,12 @@ from . import (
     misc,
     ops,
     random,
+    sample_installer,
     sequence,
+    tensor,
     tests,
     train,
+    types,
     variables,
 )
 from .axis import Axis
@@ -55,6 +60,7 @@ from .metrics import *  # noqa: F403
 from .missing import advise_imports, no_attribute
 from .ops import *  # noqa: F403
 from .ops.functions import BlockFunction, Function, Signature
+from .star_names import add_star_names
 from .train import *  # noqa: F403
 from .variables import *  # noqa: F403
 
@@ -68,13 +74,53 @@ FreeDimension = cntk_py.FreeDimension
 
 
 __all__ = [
-    "Axis", "BlockFunction", "CloneMethod", "Communicator", "FreeDimension", "Function", "InferredDimension",
-    "ModelFormat", "Signature", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core",
-    "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
-    "device", "distributed", "eval", "get_default_override", "get_global_option", "initializer", "input", "internal",
+    "Axis",
+    "BlockFunction",
+    "CloneMethod",
+    "Communicator",
+    "FreeDimension",
+    "Function",
+    "InferredDimension",
+    "ModelFormat",
+    "Signature",
+    "axis",
+    "block_momentum_distributed_learner",
+    "cntk_py",
+    "contrib",
+    "core",
+    "data_parallel_distributed_learner",
+    "debugging",
+    "default_options",
+    "default_options_for",
+    "default_override_or",
+    "device",
+    "distributed",
+    "eval",
+    "get_default_override",
+    "get_global_option",
+    "initializer",
+    "input",
+    "internal",
     "io",
-    "is_default_override", "layers", "learners", "load_model", "logging", "losses", "metrics", "misc", "ops",
-    "random", "sequence", "set_global_option", "tests", "train", "typemap", "variables",
+    "is_default_override",
+    "layers",
+    "learners",
+    "load_model",
+    "logging",
+    "losses",
+    "metrics",
+    "misc",
+    "ops",
+    "random",
+    "sample_installer",
+    "sequence",
+    "set_global_option",
+    "tensor",
+    "tests",
+    "train",
+    "typemap",
+    "types",
+    "variables",
 ]  # fmt: skip
 __all__ += core.__all__
 __all__ += device.__all__
@@ -90,4 +136,8 @@ __all__ += train.__all__
 
 __getattr__ = no_attribute("cntk", __all__)
 
+sys.modules[f"{__name__}.training_session"] = sys.modules[f"{__name__}.train.training_session"]
+"""A module of the betas that the function must go on hiding."""
+
+add_star_names(sys.modules[__name__])
 advise_imports()

@@ -13,47 +13,17 @@ from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.graph import SEEDS, set_seed
 from cntkpy.readers import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, INFINITELY_REPEAT, MinibatchSource
 from cntkpy.trainers.fronts.cntk2.learners import Learner
-from cntkpy.trainers.fronts.cntk2.tester import Tester as Evaluator
 from cntkpy.trainers.fronts.cntk2.timing import set_node_timing
-from cntkpy.trainers.fronts.cntk2.trainer import Trainer
 from cntkpy.trainers.fronts.cntk2.user.learners import UniversalLearner
 
+from . import losses, metrics, native, ops
 from .axis import Axis
-from .core import NDArrayView, Value
-from .device import DeviceDescriptor, DeviceKind, use_default_device
+from .device import DeviceKind, use_default_device
 from .logging import ProgressWriter, get_trace_level, set_computation_network_trace_level, set_trace_level
 from .missing import no_attribute
+from .native import *  # noqa: F403
+from .ops import sequence
 from .variables import Constant, Parameter, Variable
-
-DeviceKind_CPU, DeviceKind_GPU = DeviceKind.CPU, DeviceKind.GPU
-
-InferredDimension = -1
-"""An axis of a parameter whose size follows from its use; 0 is the same."""
-
-FreeDimension = -3
-"""An axis of an input whose size each minibatch says."""
-
-DefaultParamInitScale = 1.0
-"""The scale of initializers that name none."""
-
-SentinelValueForInferParamInitRank: int | None = None
-"""A rank of an initializer that is not given."""
-
-SentinelValueForAutoSelectRandomSeed: int | None = None
-"""A seed that is not given."""
-
-
-DataType_Unknown, DataType_Float, DataType_Double, DataType_UChar, DataType_Float16 = range(5)
-"""CNTK's numbers of types of elements."""
-
-
-class Dictionary(dict[str, Any]):
-    """A dictionary, as CNTK wraps it."""
-
-
-def constant_initializer(value: float = 0.0) -> float:
-    """Return the initializer of a constant value: the number itself."""
-    return float(value)
 
 
 def set_fixed_random_seed(value: int) -> None:
@@ -213,60 +183,28 @@ def disable_node_timing() -> None:
 
 
 __all__ = [
-    "Axis",
-    "Constant",
-    "DataType_Double",
-    "DataType_Float",
-    "DataType_Float16",
-    "DataType_UChar",
-    "DataType_Unknown",
-    "DefaultParamInitScale",
-    "DeviceDescriptor",
-    "DeviceKind",
-    "DeviceKind_CPU",
-    "DeviceKind_GPU",
-    "Dictionary",
-    "Evaluator",
-    "FreeDimension",
-    "Function",
-    "InferredDimension",
-    "Learner",
-    "MinibatchSource",
-    "MinibatchSourceConfig",
-    "NDArrayView",
-    "Parameter",
-    "ProgressWriter",
-    "SentinelValueForAutoSelectRandomSeed",
-    "SentinelValueForInferParamInitRank",
-    "Trainer",
-    "Value",
-    "Variable",
-    "always_allow_setting_default_device",
-    "constant_initializer",
-    "create_composite_minibatch_source",
-    "disable_cpueval_optimization",
-    "disable_forward_values_sharing",
-    "disable_gradient_accumulation_optimization",
-    "disable_hyper_memory_compress",
-    "disable_node_timing",
-    "enable_cpueval_optimization",
-    "enable_forward_values_sharing",
-    "enable_gradient_accumulation_optimization",
-    "enable_hyper_memory_compress",
-    "enable_node_timing",
-    "force_deterministic_algorithms",
-    "get_random_seed",
-    "get_trace_level",
-    "is_random_seed_fixed",
-    "reset_random_seed",
-    "set_checked_mode",
-    "set_computation_network_trace_level",
-    "set_computation_network_track_gap_nans",
-    "set_fixed_random_seed",
-    "set_trace_level",
-    "should_force_deterministic_algorithms",
-    "universal_learner",
+    "Axis", "Constant", "Function", "Learner", "MinibatchSource", "MinibatchSourceConfig", "Parameter",
+    "ProgressWriter", "Variable", "always_allow_setting_default_device", "create_composite_minibatch_source",
+    "disable_cpueval_optimization", "disable_forward_values_sharing", "disable_gradient_accumulation_optimization",
+    "disable_hyper_memory_compress", "disable_node_timing", "enable_cpueval_optimization",
+    "enable_forward_values_sharing", "enable_gradient_accumulation_optimization", "enable_hyper_memory_compress",
+    "enable_node_timing", "force_deterministic_algorithms", "get_random_seed", "get_trace_level",
+    "is_random_seed_fixed", "reset_random_seed", "set_checked_mode", "set_computation_network_trace_level",
+    "set_computation_network_track_gap_nans", "set_fixed_random_seed", "set_trace_level",
+    "should_force_deterministic_algorithms", "universal_learner",
     "use_sparse_gradient_aggregation_in_data_parallel_sgd",
 ]  # fmt: skip
+__all__ += native.__all__
 
-__getattr__ = no_attribute("cntk.cntk_py", __all__)
+_missing = no_attribute("cntk.cntk_py", __all__)
+
+
+def __getattr__(name: str) -> Any:
+    """Operators, losses and metrics; `sequence_first` is `sequence.first`."""
+    of_sequences = name.removeprefix("sequence_")
+    if name != of_sequences and of_sequences in sequence.__all__:
+        return getattr(sequence, of_sequences)
+    for module in (ops, losses, metrics):
+        if name in module.__all__:
+            return getattr(module, name)
+    return _missing(name)

@@ -25,6 +25,9 @@ def asvalue(variable: Any, data_array: Any) -> Value:
     return Value.create(variable, data_array)
 
 
-__all__ = ["NDArrayView", "Value", "asarray", "asvalue", "user_function"]
+DATATYPE = np.float32
+"""The type of elements of what has none of its own."""
+
+__all__ = ["DATATYPE", "NDArrayView", "Value", "asarray", "asvalue", "user_function"]
 
 __getattr__ = no_attribute("cntk.core", __all__)

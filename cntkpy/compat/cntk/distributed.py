@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import warnings
 from dataclasses import dataclass
 from typing import Self
@@ -11,9 +12,43 @@ from cntkpy.networks.builders.python.functions.checks import check_whole
 from cntkpy.trainers.fronts.cntk2 import learners
 from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, Learner
 from cntkpy.trainers.fronts.cntk2.learners import DistributedLearner as OwnLearner
-from cntkpy.trainers.fronts.cntk2.workers import Communicator, mpi_communicator
+from cntkpy.trainers.fronts.cntk2.workers import Communicator as OwnCommunicator
 
 from .missing import no_attribute
+
+
+@dataclass(frozen=True)
+class WorkerDescriptor:
+    """One of the workers of a program.
+
+    Attributes:
+        global_rank: its number.
+        host_id: the name of its machine.
+    """
+
+    global_rank: int
+    host_id: str = ""
+
+
+class Communicator(OwnCommunicator):
+    """Communication among workers."""
+
+    @staticmethod
+    def current_worker() -> WorkerDescriptor:
+        """This worker."""
+        return WorkerDescriptor(OwnCommunicator.rank(), socket.gethostname())
+
+    @staticmethod
+    def workers() -> list[WorkerDescriptor]:
+        """All workers; of others than this one, the machine is not known."""
+        here = Communicator.current_worker()
+        ranks = range(OwnCommunicator.num_workers())
+        return [here if rank == here.global_rank else WorkerDescriptor(rank) for rank in ranks]
+
+
+def mpi_communicator() -> Communicator:
+    """The workers of this program, whoever has started them."""
+    return Communicator()
 
 
 class DistributedLearner(OwnLearner):
@@ -29,19 +64,6 @@ class DistributedLearner(OwnLearner):
     def communicator(self) -> Communicator:
         """The communicator of the workers."""
         return Communicator()
-
-
-@dataclass(frozen=True)
-class WorkerDescriptor:
-    """One of the workers of a program.
-
-    Attributes:
-        global_rank: its number.
-        host_id: the name of its machine.
-    """
-
-    global_rank: int
-    host_id: str = ""
 
 
 def data_parallel_distributed_learner(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import sys
-import warnings
 from collections.abc import Callable, Iterable
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from .betas import PACKAGE, beta_spec, warn_beta
 
 INSTEAD = {
     "native_user_function": "user_function, a function in Python",
@@ -34,8 +37,6 @@ INSTEAD = {
     "erf": "scipy.special.erf on what eval gives",
     "group_convolution": "convolution(..., groups=n)",
     "custom_proxy_op": "user_function, a function in Python",
-    "sanitize_input": "the function itself",
-    "sanitize_shape": "a tuple of numbers",
     "set_default_override": "default_options_for",
     "register_native_user_function": "user_function, a function in Python",
     "layer_normalization": "layers.LayerNormalization",
@@ -45,11 +46,7 @@ INSTEAD = {
     "cntk_to_tensorflow": "numpy arrays: p.value",
     "hash": "hash of Python",
     "BiRecurrence": "(Recurrence(LSTM(n)), Recurrence(LSTM(n), go_backwards=True)) and splice in a Sequential",
-    "blocks": "cntk.layers",
-    "models": "cntk.layers",
 }
-
-PACKAGE = "cntkpy.compat.cntk"
 
 
 class _Advice(MetaPathFinder):
@@ -58,15 +55,18 @@ class _Advice(MetaPathFinder):
     `from a import b` looks for a module `a.b` where `a` has no attribute `b`, and hides what `a.__getattr__` said.
     """
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        """Nothing.
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Return the spec of a module of the betas of CNTK 2.0; else None.
 
         Raises:
             ModuleNotFoundError: the module of that name would belong to this package.
         """
+        spec = beta_spec(fullname, no_attribute)
+        if spec is not None:
+            return spec
         parent, _, name = fullname.rpartition(".")
         if not f"{parent}.".startswith(f"{PACKAGE}.") or name.startswith("__") or parent not in sys.modules:
-            return
+            return None
         try:
             member = getattr(sys.modules[parent], name)
         except AttributeError as error:
@@ -90,15 +90,8 @@ def advise_imports() -> None:
         sys.meta_path.append(_Advice())
 
 
-def warn_beta(name: str, instead: str) -> None:
-    """Warn once of a module that betas of CNTK 2.0 had under another name.
-
-    Warns:
-        DeprecationWarning: always; Python shows it once.
-    """
-    message = f"{name} was a name of the betas of CNTK 2.0: use {instead}"
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-
+BETA_FILES = ("persist", "utils")
+"""Modules of betas that have functions of their own here."""
 
 LISTED = 60
 """A message lists so many names at most."""
@@ -116,6 +109,8 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
     def missing(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if module == "cntk" and (name in BETA_FILES or beta_spec(f"{PACKAGE}.{name}", no_attribute) is not None):
+            return importlib.import_module(f"{PACKAGE}.{name}")
         by_case = [known_name for known_name in known if known_name.lower() == name.lower()]
         near = by_case or difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:
@@ -129,3 +124,6 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
         raise AttributeError(f"{module}.{name} of CNTK does not exist in cntkpy: {advice}")
 
     return missing
+
+
+__all__ = ["advise_imports", "no_attribute", "warn_beta"]

@@ -8,8 +8,9 @@ from . import logging
 from .core import Value
 from .core import asarray as asarray
 from .core import asvalue as asvalue
+from .internal import utils as helpers
 from .internal.sanitize import sanitize_dtype_cntk as sanitize_dtype_cntk
-from .internal.utils import get_data_type as get_data_type
+from .internal.utils import *  # noqa: F403
 from .logging import *  # noqa: F403
 from .missing import no_attribute, warn_beta
 
@@ -21,7 +22,11 @@ def one_hot(batch: Any, num_classes: int, dtype: Any = np.float32, device: Any =
     return Value.one_hot(batch, num_classes, dtype, device)
 
 
-__all__ = ["asarray", "asvalue", "get_data_type", "one_hot", "sanitize_dtype_cntk"]
+__path__: list[str] = []
+"""Betas had modules in it."""
+
+__all__ = ["asarray", "asvalue", "one_hot", "sanitize_dtype_cntk"]
+__all__ += helpers.__all__
 __all__ += logging.__all__
 
 __getattr__ = no_attribute("cntk.utils", __all__)

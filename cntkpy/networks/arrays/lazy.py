@@ -41,6 +41,7 @@ __all__ = [
     "jnp",
     "number_of",
     "prepare",
+    "row_major",
 ]
 
 
@@ -125,6 +126,16 @@ def io_callback(function: Callable[..., Any], result: object, *arrays: object) -
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
     return imported("jax.experimental").io_callback(function, result, *arrays)
+
+
+def row_major(array: Any) -> Any:
+    """Return the array, copied in a compiled program if its axes lie in another order.
+
+    XLA leaves a transposed array as it lies. An inner loop over its last axis then jumps through memory.
+    """
+    prepare()
+    layout = imported("jax.experimental.layout")
+    return layout.with_layout_constraint(array, layout.Layout(major_to_minor=tuple(range(array.ndim))))
 
 
 def checkpoint_name(array: object, name: str) -> Any:

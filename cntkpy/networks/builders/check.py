@@ -1,7 +1,8 @@
 """The check of a builder: what a check of a configuration passes to it, and what it returns.
 
-A builder names its check in its entry: a generator `check(section, context)` yields the problems of its section (of
-BrainScript: of its text, a `ConfigValue`) and returns a `CheckedNetwork`. It raises the `UserError` that ends a run.
+A builder names its check in its entry: a generator `check(section, context)` yields all problems of its section (of
+BrainScript: of its text, a `ConfigValue`) and returns a `CheckedNetwork`, or None where an error among them would end a
+run. What depends on something wrong is not reported again. A `UserError` is raised where nothing can be looked at.
 """
 
 from __future__ import annotations
@@ -59,4 +60,4 @@ class CheckedNetwork:
     """The place of nodes that have none of their own."""
 
 
-Check = Callable[[Any, CheckContext], "Generator[Diagnostic, None, CheckedNetwork]"]
+Check = Callable[[Any, CheckContext], "Generator[Diagnostic, None, CheckedNetwork | None]"]

@@ -24,6 +24,7 @@ from cntkpy.networks.files.tensor_file import METADATA, Damaged, TensorFile, wri
 from cntkpy.networks.graph.initialize import Initializer
 from cntkpy.networks.graph.network import GROUPS, Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.precision import dtype_of
+from cntkpy.networks.graph.written import Written
 from cntkpy.networks.nodes import operation
 from cntkpy.networks.nodes.host.kinds import StoredHost
 
@@ -220,6 +221,8 @@ def _node(node: Node) -> dict[str, Any]:
         entry["computed"] = node.computed
     if node.samples:
         entry["samples"] = node.samples
+    if node.written is not None:
+        entry["written"] = node.written.as_json()
     return entry
 
 
@@ -273,6 +276,7 @@ def _network(
         node.dynamic_axes = _count(entry.get("dynamicAxes"))
         node.computed = bool(entry.get("computed", False))
         node.samples = int(entry.get("samples", 0))
+        node.written = Written.of_json(entry.get("written"))
         fill(node)
     for entry in graph["nodes"]:
         network.nodes[entry["name"]].inputs = [network.nodes[name] for name in entry.get("inputs", ())]

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.graph.node import Node, NodeError
 
 __all__ = [
     "DEFAULT",
@@ -194,7 +193,7 @@ def infer_axes(order: list[Node], exact: bool = False) -> None:
         exact: inputs are on the axes that they name, whatever they meet.
 
     Raises:
-        UserError: operands are on different axes, or an input names no axis.
+        NodeError: operands are on different axes, or an input names no axis.
     """
     spread_axes(order, exact)
     if not exact:
@@ -276,12 +275,12 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
     if namesake is not None and not namesake.kind.time.makes_axis:
         if exact:  # names of axes and those of nodes do not meet
             return name
-        raise UserError(
+        raise NodeError.at(
+            node,
             "NoAxis",
             f"{node.operation} '{node.name}': dynamicAxis names '{namesake.name}', which is not a DynamicAxis but "
             f"{namesake.operation}",
-            span=node.span,
-            hint="name a DynamicAxis, or any other word, the same for all inputs whose sequences have equal lengths",
+            "name a DynamicAxis, or any other word, the same for all inputs whose sequences have equal lengths",
         )
     return name if namesake is None else namesake.name
 
@@ -306,11 +305,11 @@ def _check(node: Node, in_python: bool) -> None:
     """Refuse operands on different axes, and axes as operands."""
     for source in node.connected:
         if source.kind.time.makes_axis:
-            raise UserError(
+            raise NodeError.at(
+                node,
                 "AxisAsOperand",
                 f"{node.operation} '{node.name}': '{source.name}' is a time axis, which has no values",
-                span=node.span,
-                hint=f"give it to inputs, Input (..., dynamicAxis={source.name})",
+                f"give it to inputs, Input (..., dynamicAxis={source.name})",
             )
     if (node.kind.time.across and not node.kind.time.whole) or len(node.inputs) < 2:
         return
@@ -326,7 +325,7 @@ def _check(node: Node, in_python: bool) -> None:
             raise mixed(node, first, source, in_python)
 
 
-def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> UserError:
+def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> NodeError:
     """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
     assert first.axis is not None and second.axis is not None
     sides = [f"'{operand.name}' has {shown(operand.axis or '')}{_from(operand)}" for operand in (first, second)]
@@ -348,9 +347,9 @@ def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> Use
     return _mixed(node, sides, hint)
 
 
-def _mixed(node: Node, sides: list[str], hint: str) -> UserError:
+def _mixed(node: Node, sides: list[str], hint: str) -> NodeError:
     message = f"{node.operation} '{node.name}' mixes two time axes: {sides[0]}, {sides[1]}"
-    return UserError("MixedAxes", message, span=node.span, hint=hint)
+    return NodeError.at(node, "MixedAxes", message, hint)
 
 
 def _from(node: Node) -> str:

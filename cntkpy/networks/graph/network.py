@@ -17,7 +17,7 @@ from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.node import Node, NodeKind
 from cntkpy.networks.graph.precision import dtype_of, known_precision
 from cntkpy.networks.graph.shapes import Shape
-from cntkpy.networks.graph.validate import infer
+from cntkpy.networks.graph.validate import infer, mistakes
 
 __all__ = ["GROUPS", "Network", "Node", "NodeTable", "ValidatedNetwork"]
 
@@ -262,6 +262,24 @@ class Network:
         for node in self.nodes.values():
             self._fill(node)
         return ValidatedNetwork(self)
+
+    def mistakes(self, failed: Iterable[Node] = ()) -> list[tuple[Node, UserError]]:
+        """Return all mistakes that `validate` would find one by one, with their nodes.
+
+        A node that depends on a wrong one is not looked at. Without mistakes the network is as `validate` leaves it.
+
+        Args:
+            failed: Nodes whose mistakes are known already.
+        """
+        errors: list[tuple[Node, UserError]] = [
+            (error.node, error) for error in mistakes(list(self.nodes.values()), failed)
+        ]
+        for node in self.nodes.values():
+            try:
+                self._fill(node)
+            except UserError as error:
+                errors.append((node, error))
+        return errors
 
 
 ValidatedNetwork = NewType("ValidatedNetwork", Network)

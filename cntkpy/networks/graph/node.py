@@ -16,6 +16,7 @@ from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.initialize import Initializer
 from cntkpy.networks.graph.shapes import Shape
+from cntkpy.networks.graph.written import Written
 
 #: types of arguments and options
 NODE, INTEGER, REAL, BOOLEAN, TEXT, PATH = "node", "integer", "real", "boolean", "text", "path"
@@ -268,6 +269,38 @@ def shown(value: object) -> str:
     return str(value)
 
 
+class NodeError(UserError):
+    """A mistake at a node of a network.
+
+    Attributes:
+        node: The node.
+        unknown: The operand whose dimensions are not known, if that is the mistake.
+    """
+
+    node: Node
+    unknown: Node | None = None
+
+    @classmethod
+    def at(
+        cls, node: Node, kind: str, message: str, hint: str | None = None, *, unknown: Node | None = None
+    ) -> NodeError:
+        """Return the error of a node, with its place.
+
+        Args:
+            node: The node.
+            kind: The name of the kind of error.
+            message: What is wrong.
+            hint: What to do.
+            unknown: The operand whose dimensions are not known; its place is that of the error.
+        """
+        error = cls(kind, message, (unknown or node).span, hint)
+        error.node, error.unknown = node, unknown
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UserError, (str(self.kind), self.message, self.span, self.hint, self.notes)
+
+
 class Node:
     """One node.
 
@@ -287,6 +320,7 @@ class Node:
             1 is the batch; None: nobody has said.
         computed: for pre-compute nodes, whether `value` is final.
         samples: for BatchNormalization, the number of samples seen in training.
+        written: how a program in Python wrote it; None: no such program has made it.
         span: where it is defined.
     """
 
@@ -312,6 +346,7 @@ class Node:
         self.dynamic_axes: int | None = None
         self.computed = False
         self.samples = 0
+        self.written: Written | None = None
         self.span = span
 
     @property
@@ -338,11 +373,11 @@ class Node:
         """Input `index`; an empty link is an error."""
         node = self.inputs[index]
         if node is None:
-            raise UserError(
+            raise NodeError.at(
+                self,
                 "BadShape",
                 f"{self.operation} '{self.name}': input {index} is not connected",
-                span=self.span,
-                hint=f"a script that edits models connects it with SetInput({self.name}, {index}, node)",
+                f"a script that edits models connects it with SetInput({self.name}, {index}, node)",
             )
         return node
 

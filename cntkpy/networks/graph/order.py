@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.graph.node import Node, NodeError
 
 
 def components(roots: Iterable[Node], *, precomputed_are_leaves: bool = False) -> list[list[Node]]:
@@ -19,7 +18,7 @@ def components(roots: Iterable[Node], *, precomputed_are_leaves: bool = False) -
         precomputed_are_leaves: what was computed before training depends on nothing.
 
     Raises:
-        UserError: a loop without delay node, with delays in both directions, or with a node that reduces over time.
+        NodeError: a loop without delay node, with delays in both directions, or with a node that reduces over time.
     """
     return [_step_order(component) for component in _tarjan(list(roots), precomputed_are_leaves)]
 
@@ -81,7 +80,7 @@ def _step_order(component: list[Node]) -> list[Node]:
     """Order within one time step: delay nodes first, then inputs before users.
 
     Raises:
-        UserError: a loop without delay node, or with delays in both directions.
+        NodeError: a loop without delay node, or with delays in both directions.
     """
     if not is_loop(component):
         return component
@@ -90,11 +89,8 @@ def _step_order(component: list[Node]) -> list[Node]:
     first = min(component, key=lambda node: node.name)
     names = ", ".join(f"'{node.name}'" for node in sorted(component, key=lambda node: node.name)[:6])
     if len(directions) > 1:
-        raise UserError(
-            "BadLoop",
-            f"the loop through '{first.name}' has both PastValue and FutureValue nodes (loop: {names})",
-            span=first.span,
-        )
+        message = f"the loop through '{first.name}' has both PastValue and FutureValue nodes (loop: {names})"
+        raise NodeError.at(first, "BadLoop", message)
     order: list[Node] = [node for node in reversed(component) if node.kind.time.delay]
     done, path = set(order), set[Node]()
     for start in reversed(component):
@@ -104,11 +100,11 @@ def _step_order(component: list[Node]) -> list[Node]:
             node, inputs = work[-1]
             for child in inputs:
                 if child in path:
-                    raise UserError(
+                    raise NodeError.at(
+                        child,
                         "BadLoop",
                         f"the loop through '{child.name}' has no PastValue or FutureValue node (loop: {names})",
-                        span=child.span,
-                        hint="a loop needs a delay node, so that it can be evaluated time step by time step",
+                        "a loop needs a delay node, so that it can be evaluated time step by time step",
                     )
                 if child in members and child not in done:
                     path.add(child)
@@ -122,16 +118,13 @@ def _step_order(component: list[Node]) -> list[Node]:
     for node in order:
         if any(node.input(index) in members for index in node.kind.time.whole):
             source = next(node.input(index) for index in node.kind.time.whole if node.input(index) in members)
-            raise UserError(
+            raise NodeError.at(
+                node,
                 "BadLoop",
                 f"{node.operation} '{node.name}' looks at whole sequences of '{source.name}', which is part of "
                 f"the same loop (loop: {names})",
-                span=node.span,
             )
         if node.kind.time.reduces_time:
-            raise UserError(
-                "BadLoop",
-                f"{node.operation} '{node.name}' reduces over time and cannot be part of a loop (loop: {names})",
-                span=node.span,
-            )
+            message = f"{node.operation} '{node.name}' reduces over time and cannot be part of a loop (loop: {names})"
+            raise NodeError.at(node, "BadLoop", message)
     return order

@@ -8,16 +8,21 @@ from contextlib import suppress
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import EVERYWHERE, infer_axes
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.graph.node import Node, NodeError
 from cntkpy.networks.graph.order import components, is_loop
 from cntkpy.networks.graph.shapes import ShapeProblem
+
+MAX_MISTAKES = 50
+"""Mistakes of one network that are looked for: after each, shapes are inferred once more."""
+MAX_NODES = 200_000
+"""Nodes whose shapes are inferred for it, but for a network that is larger."""
 
 
 def infer(nodes: list[Node], exact_axes: bool = False) -> None:
     """Check the nodes of a network and infer their shapes and layouts; see `Network.validate`.
 
     Raises:
-        UserError: with the nodes, their shapes and the place in the script.
+        NodeError: with the nodes, their shapes and the place in the script.
     """
     for node in nodes:
         _check_links(node)
@@ -34,6 +39,37 @@ def infer(nodes: list[Node], exact_axes: bool = False) -> None:
     _infer_shapes(order)
     for node in _mistakes_first(order):
         _final_check(node)
+
+
+def mistakes(nodes: list[Node], failed: Iterable[Node] = (), exact_axes: bool = False) -> list[NodeError]:
+    """Return the mistakes of a network, at most `MAX_MISTAKES`. What depends on a wrong node is not looked at.
+
+    Shapes and axes that were inferred stay where there is no mistake.
+
+    Args:
+        nodes: All nodes of the network.
+        failed: Nodes whose mistakes are known already.
+        exact_axes: See `Network.validate`.
+    """
+    start = [(node, node.shape, node.axis) for node in nodes]
+    errors: list[NodeError] = []
+    wrong = set(failed)
+    while True:
+        unsure = _above(list(wrong), nodes)
+        sound = [node for node in nodes if node not in unsure]
+        try:
+            infer(sound, exact_axes)
+        except NodeError as error:
+            wrong.add(error.node)
+            uncertain = unsure if error.unknown is not None else ()
+            if not any(error.unknown in node.connected for node in uncertain):
+                errors.append(error)
+            if len(errors) >= max(5, min(MAX_MISTAKES, MAX_NODES // len(nodes))):
+                return errors
+            for node, shape, axis in start:
+                node.shape, node.axis = shape, axis
+        else:
+            return errors
 
 
 def _mistakes_first(order: list[Node]) -> list[Node]:
@@ -98,12 +134,8 @@ def _check_links(node: Node) -> None:
     count = len(node.inputs)
     if count < low or (high is not None and count > high):
         expected = str(low) if low == high else f"{low} or more" if high is None else f"{low} to {high}"
-        raise UserError(
-            "FunctionArguments",
-            f"{node.operation} '{node.name}' expects {expected} inputs, {count} given",
-            span=node.span,
-            hint=node.kind.usage(),
-        )
+        message = f"{node.operation} '{node.name}' expects {expected} inputs, {count} given"
+        raise NodeError.at(node, "FunctionArguments", message, node.kind.usage())
     for index in range(count):
         node.input(index)
 
@@ -112,12 +144,8 @@ def _infer_layouts(order: list[Node], exact_axes: bool) -> None:
     infer_axes(order, exact_axes)
     for node in order:
         if node.kind.time.delay and not node.input(0).has_layout:
-            raise UserError(
-                "BadShape",
-                f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data",
-                span=node.span,
-                hint=EVERYWHERE,
-            )
+            message = f"{node.operation} '{node.name}': its input '{node.input(0).name}' carries no minibatch data"
+            raise NodeError.at(node, "BadShape", message, EVERYWHERE)
 
 
 def _infer_shapes(nodes: list[Node]) -> None:
@@ -161,42 +189,39 @@ def _final_check(node: Node) -> None:
     try:
         shape = node.kind.shape(node) if node.kind.shape is not None else node.shape
     except ShapeProblem as problem:
-        raise UserError("BadShape", f"{_where(node)}: {problem}", span=node.span, hint=problem.hint) from None
+        raise NodeError.at(node, "BadShape", f"{_where(node)}: {problem}", problem.hint) from None
     for operand in node.connected:
         if operand.operation == "AttentionWeights":
-            raise UserError(
+            raise NodeError.at(
+                node,
                 "BadShape",
                 f"{_where(node)}: '{operand.name}' has as many elements as a sequence has steps, "
                 "so nothing is computed from it",
-                span=node.span,
-                hint="evaluate it by itself, and compute with what eval gives",
+                "evaluate it by itself, and compute with what eval gives",
             )
         if shapes.incomplete(operand.shape):
-            raise UserError(
-                "BadShape",
-                f"{_where(node)}: the dimensions of '{operand.name}' {shapes.text(operand.shape)} cannot be inferred",
-                span=operand.span,
-            )
+            message = f"the dimensions of '{operand.name}' {shapes.text(operand.shape)} cannot be inferred"
+            raise NodeError.at(node, "BadShape", f"{_where(node)}: {message}", unknown=operand)
     if shape is None:
-        raise UserError("BadShape", f"{_where(node)}: its shape cannot be inferred", span=node.span)
+        raise NodeError.at(node, "BadShape", f"{_where(node)}: its shape cannot be inferred")
     if shapes.incomplete(shape):
         if node.is_parameter:
             return  # an error only where it is used; see evaluate
-        raise UserError("BadShape", f"{_where(node)}: the result has no elements: {shapes.text(shape)}", span=node.span)
+        raise NodeError.at(node, "BadShape", f"{_where(node)}: the result has no elements: {shapes.text(shape)}")
 
 
 def check_operands(nodes: Iterable[Node]) -> None:
     """Refuse criteria, among nodes that are computed, whose operands have different shapes.
 
     Raises:
-        UserError: with the nodes, their shapes and the place in the script.
+        NodeError: with the nodes, their shapes and the place in the script.
     """
     for node in nodes:
         if node.kind.pairwise:
             first_shape, second_shape = (shapes.trimmed(node.input(index).shape or (1,)) for index in (0, 1))
             if first_shape != second_shape:
                 message = f"{_where(node)}: the two must have the same shape"
-                raise UserError("BadShape", message, span=node.span)
+                raise NodeError.at(node, "BadShape", message)
 
 
 def _where(node: Node) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.cntk_config.parameters import ConfigValue
 from cntkpy.networks.builders.ndl.parse import Macro, Word, parse_document
 from cntkpy.networks.builders.ndl.source import file_documents
@@ -59,6 +59,7 @@ class Editor:
         seeds: the counter of start values.
         section: gives the values of `$variables$` in NDL files.
         files: where models come from and go to; None: the files that the script names.
+        errors: collects errors of in-line NDL; None: the first one is raised.
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class Editor:
         seeds: SeedCounter | None = None,
         section: ConfigParameters | None = None,
         files: Files | None = None,
+        errors: list[UserError] | None = None,
     ) -> None:
         self.precision = precision
         self.seeds = seeds or SeedCounter()
         self.section = section
         self.files = files or Files()
+        self.errors = errors
         self.models = Models()
         self.macros: dict[str, Macro] = {}
         self._described: set[str] = set()  # the macros that came with descriptions of models
@@ -82,11 +85,11 @@ class Editor:
 
     def define_macros(self, document: Document) -> None:
         """Take the macros of an NDL text, for the in-line NDL of all models."""
-        Model("", self.new_network(), self.macros).session.define_macros(document)
+        Model("", self.new_network(), self.macros, self.errors).session.define_macros(document)
 
     def put(self, name: Word, network: Network) -> Model:
         """Add a model."""
-        model = Model(name.text, network, self.macros)
+        model = Model(name.text, network, self.macros, self.errors)
         self.models.put(model, name.place)
         return model
 
@@ -96,7 +99,7 @@ class Editor:
         Its macros are known to all that follows, and may replace those of another such description: two sections of
         one file share their macros.
         """
-        model = Model(name.text, self.new_network(), self.macros)
+        model = Model(name.text, self.new_network(), self.macros, self.errors)
         for document in documents:
             for statement in parse_document(document)[0]:
                 key = statement.name.text.lower()

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, suggestion
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.build import parse_real
 from cntkpy.networks.builders.ndl.front_end import Session
@@ -29,12 +29,15 @@ class Model:
         name: what the script calls it.
         network: the network.
         macros: the macros that its in-line NDL may call; shared by all models.
+        errors: collects errors of in-line NDL; None: the first one is raised.
     """
 
-    def __init__(self, name: str, network: Network, macros: dict[str, Macro]) -> None:
+    def __init__(
+        self, name: str, network: Network, macros: dict[str, Macro], errors: list[UserError] | None = None
+    ) -> None:
         self.name = name
         self.network = network
-        self.session = Session(network, macros=macros)
+        self.session = Session(network, macros=macros, errors=errors)
         self.changed = False
         """True if nodes were removed or renamed since in-line NDL was added last."""
         self._warned = 0

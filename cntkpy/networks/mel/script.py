@@ -12,18 +12,22 @@ import itertools
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, nearest
 from cntkpy.cntk_config.parameters import ConfigValue, read_text_file
 from cntkpy.networks import nodes
-from cntkpy.networks.builders.ndl.parse import Word
+from cntkpy.networks.builders.ndl.parse import NAME, Word
+from cntkpy.networks.builders.ndl.recovery import SKIPPED
+from cntkpy.networks.builders.ndl.scope import DependsOnFailed
 from cntkpy.networks.builders.ndl.source import (
     macro_documents,
     section_documents,
     value_document,
 )
-from cntkpy.networks.builders.ndl.text import Document, Place, error
+from cntkpy.networks.builders.ndl.text import Document, Place, ScriptError, error
+from cntkpy.networks.builders.recovery import assigned_names, attempts, blanked, statement_at
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.mel.commands import COMMANDS, find, makes_model
 from cntkpy.networks.mel.editor import Editor, Files
@@ -44,6 +48,7 @@ def edit_file(
     precision: str = "float",
     seeds: SeedCounter | None = None,
     files: Files | None = None,
+    mistakes: Mistakes | None = None,
 ) -> Editor:
     """Run a MEL file.
 
@@ -54,19 +59,67 @@ def edit_file(
         precision: a key of `cntkpy.networks.graph.precision.PRECISIONS`, of all models.
         seeds: the counter of start values.
         files: where models come from and go to; None: the files that the script names.
+        mistakes: collects the mistakes of statements; None: the first one is raised.
 
     Raises:
         ConfigError: a mistake in the script, with its place.
         UserError: a model that cannot be read or saved, or is not complete.
     """
-    editor = Editor(precision, seeds, section, files)
+    editor = Editor(precision, seeds, section, files, mistakes.errors if mistakes is not None else None)
     if section is not None:
         for document in macro_documents(section):
             editor.define_macros(document)
     value = read_text_file(path, section)
     for document in scripts(value, editor):
-        run(editor, document)
+        run(editor, document, mistakes)
     return editor
+
+
+class Mistakes:
+    """Mistakes of a script, without those that follow from earlier ones.
+
+    Attributes:
+        errors: The mistakes.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[UserError] = []
+        self._lost: set[str] = set()
+        """Names, in lower case, of statements that failed."""
+
+    def note(self, statement: Statement, problem: UserError) -> None:
+        """Keep the error of a statement, unless an earlier one that has failed shares a name with it.
+
+        Args:
+            statement: The statement.
+            problem: Its error.
+        """
+        names, writes = names_of(statement), False
+        if isinstance(statement, Command):
+            kind = find(statement.name.text)
+            writes = kind is not None and kind.writes
+        follows = bool(self.errors) and (writes or problem.kind == "NoDefaultModel")
+        if not (follows or any(_is_part(name, lost) for name in names for lost in self._lost)):
+            self.errors.append(problem)
+
+    def lose(self, names: set[str]) -> None:
+        """Take note of names, in lower case, that statements with errors were to define or change."""
+        self._lost |= names
+
+
+def names_of(statement: Statement) -> set[str]:
+    """Return the models and nodes that a statement names, in lower case."""
+    if isinstance(statement, Inline):
+        return assigned_names(statement.place.text)
+    if isinstance(statement, Snippet):
+        return {statement.name.text.lower()}
+    words = [word.text.lower() for word in (statement.model, *statement.arguments) if word is not None]
+    return {word for word in words if NAME.fullmatch(word)}
+
+
+def _is_part(name: str, lost: str) -> bool:
+    """Return True for the same name, also with its model in front, and for a node of a model."""
+    return name == lost or name.startswith(f"{lost}.") or name.endswith(f".{lost}")
 
 
 def scripts(value: ConfigValue, editor: Editor) -> list[Document]:
@@ -96,18 +149,54 @@ def _inside(document: Document) -> Document:
     return document
 
 
-def run(editor: Editor, document: Document) -> None:
+def run(editor: Editor, document: Document, mistakes: Mistakes | None = None) -> None:
     """Run a script.
+
+    Args:
+        editor: The models.
+        document: The script.
+        mistakes: Collects the mistakes of statements; None: the first one is raised.
 
     Raises:
         ConfigError: a mistake in the script, with its place.
         UserError: a model that cannot be read or saved, or is not complete.
     """
-    for statement in joined(parse_commands(document, makes_model)):
+    for statement in joined(statements_of(document, mistakes)):
+        known = len(mistakes.errors) if mistakes is not None else 0
         try:
             _run(editor, statement)
         except UserError as problem:
-            raise _located(problem, statement.place) from None
+            located = _located(problem, statement.place)
+            if mistakes is None:
+                raise located from None
+            mistakes.note(statement, located)
+        except DependsOnFailed:
+            known = -1
+        if mistakes is not None and len(mistakes.errors) > known:
+            mistakes.lose(names_of(statement))
+
+
+def statements_of(document: Document, mistakes: Mistakes | None = None) -> list[Statement]:
+    """Return the statements of a script.
+
+    Args:
+        document: The script.
+        mistakes: Collects the errors of statements that cannot be read; None: the first one is raised.
+
+    Raises:
+        ConfigError: A statement cannot be read, or where the next one begins is not known.
+    """
+    while True:
+        try:
+            return parse_commands(document, makes_model)
+        except ScriptError as problem:
+            place = problem.place
+            stretch = statement_at(document.text, place.start, SKIPPED) if place is not None else None
+            if mistakes is None or stretch is None or len(mistakes.errors) >= attempts(document.text):
+                raise
+            mistakes.errors.append(problem)
+            mistakes.lose(assigned_names(document.text[slice(*stretch)]))
+            document = replace(document, text=blanked(document.text, *stretch))
 
 
 def _run(editor: Editor, statement: Command | Inline | Snippet) -> None:

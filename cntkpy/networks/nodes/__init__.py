@@ -78,7 +78,7 @@ def tables(part: str, table: str = "RULES") -> dict[Any, Any]:
     """Merge a table of all families that have it.
 
     Args:
-        part: a module of families: `onnx_writing`, `onnx_reading`, `cntk_file`.
+        part: a module of families: `onnx_writing`, `onnx_reading`, `cntk_file`, `source_writing`.
         table: name of the table in the module.
 
     Returns:

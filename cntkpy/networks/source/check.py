@@ -1,36 +1,29 @@
-"""The written module compared with the network: values and gradients, on random data and on given data."""
+"""Written source compared with the network: values and gradients, on random data and on given data."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.cntk_config.base.extras import command_for
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.compile.differentiable import check_gradient
 from cntkpy.networks.compile.evaluate import compile_network, own_mask
 from cntkpy.networks.graph.axes import ONE
-from cntkpy.networks.graph.network import Node
 from cntkpy.networks.onnx import ours
+from cntkpy.networks.source import check_jax, check_torch
+from cntkpy.networks.source.check_data import Data, Result, Run, fed, mask_of, random_data
 from cntkpy.networks.source.export import Source
-from cntkpy.networks.source.values import dims_of
 
 VALUES, GRADIENTS = 1e-5, 1e-4
 """Bounds of the differences of values and gradients, relative to the largest of them if that is larger than 1."""
 
 WITHOUT_GRADIENT = 1e30
 """Gradients beyond this are those of functions where they have none."""
-
-OF_LABELS = ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
-"""Criteria whose first operand is one-hot, or sums to 1."""
-
-STEPS, SEQUENCES = (1, 5), 3
 
 
 class Difference(NamedTuple):
@@ -47,74 +40,10 @@ class Difference(NamedTuple):
     allowed: bool
 
 
-def installed() -> bool:
-    """Return whether PyTorch and JAX are installed."""
-    return all(importlib.util.find_spec(name) is not None for name in ("torch", "jax"))
-
-
-def torch() -> Any:
-    """Import PyTorch.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        return importlib.import_module("torch")
-    except ImportError as problem:
-        message = f"comparing the source with the network needs PyTorch, which cannot be imported: {problem}"
-        raise UserError("MissingPackage", message, hint=f"install it: {command_for(['torch'])}") from None
-
-
-def module_of(source: Source) -> Any:
-    """Return the module of PyTorch that the source describes, with its weights."""
-    loaded = types.ModuleType("exported_model")
-    exec(compile(source.text, "model.py", "exec"), loaded.__dict__)
-    module = getattr(loaded, source.name)()
-    module.load_state_dict({name: torch().from_numpy(array.copy()) for name, array in source.arrays().items()})
-    return module.eval()
-
-
-class Data(NamedTuple):
-    """A minibatch.
-
-    Attributes:
-        values: by name of the input node, `(steps, sequences, ...)`.
-        lengths: by time axis, the steps of each sequence.
-    """
-
-    values: Mapping[str, np.ndarray]
-    lengths: Mapping[str, np.ndarray]
-
-
-def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
-    """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels."""
-    random, graph = np.random.default_rng(seed), source.graph
-    labels = {node.name for node in graph.network.groups["label"]}
-    labels |= {node.input(0).name for node in graph.users if node.operation in OF_LABELS}
-    for steps in STEPS if graph.along_time else (1,):
-        lengths: dict[str, np.ndarray] = {}
-        values: dict[str, np.ndarray] = {}
-        for node in graph.plan.inputs:
-            axis = str(node.axis)
-            entry = 1 if node.axis == ONE else steps
-            if axis not in lengths and node.axis != ONE and graph.along_time:
-                lengths[axis] = np.array([entry, *random.integers(1, entry + 1, SEQUENCES - 1)])
-            array = random.normal(size=(entry, SEQUENCES, *reversed(node.shape or ())))
-            if node.operation == "SparseInputValue" or node.name in labels:
-                flat = np.zeros_like(array).reshape(entry, SEQUENCES, -1)
-                places = random.integers(0, flat.shape[-1], (entry, SEQUENCES, 1))
-                np.put_along_axis(flat, places, 1, axis=2)
-                array = flat.reshape(array.shape)
-            values[node.name] = array.astype(graph.network.dtype)
-        yield Data(values, lengths)
-
-
-class Result(NamedTuple):
-    """Values and gradients, by the names of outputs, inputs and parameters."""
-
-    values: dict[str, np.ndarray]
-    gradients: dict[str, np.ndarray]
-    masks: dict[str, np.ndarray | None]
+def installed(framework: str) -> bool:
+    """Return whether JAX is installed, and the framework of a source."""
+    needed = ("torch", "jax") if framework == "pytorch" else ("jax",)
+    return all(importlib.util.find_spec(name) is not None for name in needed)
 
 
 def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) -> tuple[Result, dict[str, np.ndarray]]:
@@ -164,70 +93,20 @@ def _tangent(value: Any) -> Any:
     return array.dtype if np.issubdtype(array.dtype, np.floating) else jax.dtypes.float0
 
 
-def fed(source: Source, node: Node, array: np.ndarray) -> np.ndarray:
-    """Return `(steps, sequences, ...)` of a node as the module has it."""
-    if not node.has_layout:
-        return array.reshape(dims_of(node))
-    if node in source.indices:
-        array = array.argmax(-1)
-        return np.ascontiguousarray(array.swapaxes(0, 1))
-    if not source.graph.along_time or node.axis == ONE:
-        return array[0].reshape(array.shape[1], *dims_of(node))
-    dims = array.shape[2:] if node.operation == "AttentionWeights" else dims_of(node)
-    return np.ascontiguousarray(array.swapaxes(0, 1)).reshape(array.shape[1], array.shape[0], *dims)
+def _computed(run: Run, data: Data, weights: Mapping[str, np.ndarray], gradients: bool) -> Result:
+    try:
+        return run(data, weights, gradients)
+    except UserError:
+        raise
+    except Exception as problem:  # of written code anything may come
+        message = f"the source cannot be computed: {type(problem).__name__}: {problem}"
+        raise UserError("NotSupported", message, hint="--no-check writes it; please report the network") from problem
 
 
-def computed(
-    source: Source, module: Any, data: Data, weights: Mapping[str, np.ndarray], gradients: bool = True
-) -> Result:
-    """Return what the module computes; arrays are laid out as the module has them."""
-    t = torch()
-    inputs = {
-        name: t.from_numpy(fed(source, node, data.values[node.name]).copy()) for name, node in source.arguments.items()
-    }
-    for name, node in source.arguments.items():
-        if node not in source.indices and gradients:
-            inputs[name].requires_grad_(True)
-    masks = {name: t.from_numpy(mask_of(source, data, axis)) for name, axis in source.masks.items()}
-    module.zero_grad()
-    result = module(**inputs, **masks)
-    results: list[Any] = [result] if len(source.outputs) == 1 else list(result)
-    outputs = dict(zip((node.name for node in source.outputs), results, strict=True))
-    made: dict[str, np.ndarray] = {}
-    if gradients:
-        total: Any = 0
-        for node in source.outputs:
-            weight = t.from_numpy(np.asarray(fed(source, node, weights[node.name])).copy())
-            value = outputs[node.name]
-            if node.has_layout and source.graph.along_time and node.axis != ONE:
-                steps = min(value.shape[1], weight.shape[1])
-                value, weight = value[:, :steps], weight[:, :steps]
-            total = total + (value.reshape(weight.shape) * weight).sum()
-        if total.requires_grad:
-            total.backward()
-        for name, node in source.arguments.items():
-            if inputs[name].grad is not None:
-                made[node.name] = inputs[name].grad.numpy()
-        for name, parameter in module.named_parameters():
-            made[f"/{name}"] = np.zeros(parameter.shape) if parameter.grad is None else parameter.grad.numpy()
-    return Result({name: value.detach().numpy() for name, value in outputs.items()}, made, {})
-
-
-def mask_of(source: Source, data: Data, axis: str) -> np.ndarray:
-    """Return where the sequences of an axis have steps, `(sequences, steps)`."""
-    node = next(node for node in source.graph.plan.inputs if str(node.axis) == axis)
-    steps, count = (int(size) for size in data.values[node.name].shape[:2])
-    numbers: Any = np.arange(steps)
-    ends: Any = data.lengths.get(axis)
-    if ends is None:
-        return np.ones((count, steps), bool)
-    return np.less(numbers[None], np.asarray(ends)[:, None])
-
-
-def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> list[Difference]:
+def compare(source: Source, run: Run, data: Data, gradients: bool = True) -> list[Difference]:
     """Return the differences of values, and of gradients by inputs and by parameters."""
     wanted, weights = expected(source, data, gradients=gradients)
-    got = computed(source, module, data, weights, gradients)
+    got = _computed(run, data, weights, gradients)
     result: list[Difference] = []
     drawn = any(node.kind.random and node.operation != "Dropout" for node in source.graph.users)
     if drawn:  # other numbers in each
@@ -257,15 +136,22 @@ def compare(source: Source, module: Any, data: Data, gradients: bool = True) -> 
                 theirs = None if theirs is None else theirs[inside]
             theirs = np.zeros_like(ours_) if theirs is None else theirs
             result.append(difference(f"gradient by {node.name}", theirs, ours_, GRADIENTS))
+    return [*result, *_of_parameters(source, wanted, got)]
+
+
+def _of_parameters(source: Source, wanted: Result, got: Result) -> Iterator[Difference]:
+    """Yield the differences of gradients by parameters of the source."""
     for name, tensor in source.tensors.items():
-        if tensor.source is None or tensor.arrange is None or f"/{name}" not in got.gradients:
+        theirs, joined = got.gradients.get(f"/{name}"), tensor.joined
+        if theirs is None:
             continue
-        entry = wanted.gradients.get(tensor.source.name)
-        if entry is not None:
-            result.append(
-                difference(f"gradient by {name}", got.gradients[f"/{name}"], tensor.arrange(entry), GRADIENTS)
-            )
-    return result
+        if joined is not None and joined.sources and all(item.name in wanted.gradients for item in joined.sources):
+            known = joined.known
+            entry = joined.arrange([wanted.gradients[item.name] for item in joined.sources])[known]
+            yield difference(f"gradient by {name}", theirs[known], entry, GRADIENTS)
+        elif tensor.source is not None and tensor.arrange is not None and tensor.source.name in wanted.gradients:
+            entry = tensor.arrange(wanted.gradients[tensor.source.name])
+            yield difference(f"gradient by {name}", theirs, entry, GRADIENTS)
 
 
 def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> Difference:
@@ -284,23 +170,22 @@ def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> 
     return Difference(name, largest, largest <= bound)
 
 
-def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference]:
-    """Return, for each output and gradient, the largest difference.
+def check(source: Source, data: Iterable[Data] = ()) -> list[Difference]:
+    """Return, for each output and gradient, the largest difference on random data and on given data.
 
     Args:
         source: the module.
-        data: minibatches; None: random ones.
+        data: minibatches beside random ones.
 
     Raises:
         UserError: PyTorch or JAX is not installed.
     """
     ours.require_jax()
-    torch()
-    module = module_of(source)
+    run = (check_torch if source.framework == "pytorch" else check_jax).runner(source)
     gradients = _differentiable(source)
     result: dict[str, Difference] = {}
-    for minibatch in random_data(source) if data is None else data:
-        for item in compare(source, module, minibatch, gradients):
+    for minibatch in (*random_data(source), *data):
+        for item in compare(source, run, minibatch, gradients):
             leading = result.get(item.name, item)
             result[item.name] = Difference(
                 item.name, max(leading.largest, item.largest), leading.allowed and item.allowed
@@ -319,4 +204,4 @@ def _differentiable(source: Source) -> bool:
     return True
 
 
-__all__ = ["Data", "Difference", "check", "compare", "installed", "module_of", "random_data"]
+__all__ = ["Data", "Difference", "check", "compare", "installed", "random_data"]

@@ -1,6 +1,7 @@
 """Classes of the written file: text with marks around sizes, so that equal classes become one with arguments.
 
-A mark `«name=value»` stands for a size, `⟦3⟧` for an instance of another class of the file.
+A mark `«name=value»` stands for a size, `⟦3⟧` for an instance of another class of the file. Of functions `⟦3⟧` stands
+for the name, `⟦3+⟧` for the arguments that their uses differ in.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from cntkpy.networks.source.names import Names
+from cntkpy.networks.nodes.source_support.names import Names
 
 MARK = re.compile(r"«(\w*)=([^»]*)»")
-INSTANCE = re.compile(r"⟦(\d+)⟧")
+INSTANCE = re.compile(r"⟦(\d+)(\+?)⟧")
 
 
 @dataclass
@@ -45,9 +46,14 @@ class Resolved:
 
 
 class Classes:
-    """The classes of a file, each use in the order in which it was written."""
+    """The classes of a file, each use in the order in which it was written.
 
-    def __init__(self) -> None:
+    Args:
+        functions: whether they are functions.
+    """
+
+    def __init__(self, functions: bool = False) -> None:
+        self._functions = functions
         self.uses: list[ClassText] = []
 
     def add(self, hint: str, text: str) -> str:
@@ -55,40 +61,51 @@ class Classes:
         self.uses.append(ClassText(hint, text))
         return f"⟦{len(self.uses) - 1}⟧"
 
-    def resolve(self, names: Names) -> tuple[list[str], dict[int, str]]:
-        """Return the texts of all classes, and the constructors' calls by the number of the use."""
-        calls: dict[int, str] = {}
+    def resolve(self, names: Names) -> list[str]:
+        """Return the texts of all classes."""
+        calls: dict[int, tuple[str, str]] = {}  # by the number of the use: the class, the arguments
         texts: list[str] = []
         waiting = dict(enumerate(self.uses))
         while waiting:
             ready = {
                 number: use
                 for number, use in waiting.items()
-                if all(int(inner) in calls for inner in INSTANCE.findall(use.text))
+                if all(int(inner) in calls for inner, _ in INSTANCE.findall(use.text))
             }
             groups: dict[str, list[tuple[int, list[tuple[str, str]], str]]] = {}
             for number, use in ready.items():
                 del waiting[number]
-                text = INSTANCE.sub(lambda result: calls[int(result[1])], use.text)
+                text = INSTANCE.sub(lambda mark: self._call(*calls[int(mark[1])], mark[2]), use.text)
                 groups.setdefault(MARK.sub("«»", text), []).append((number, MARK.findall(text), text))
             for members in groups.values():
                 resolved = _resolved(
-                    self.uses[members[0][0]].hint, [(marks, text) for _, marks, text in members], names
+                    self.uses[members[0][0]].hint,
+                    [(marks, text) for _, marks, text in members],
+                    names,
+                    self._functions,
                 )
                 texts.append(resolved.text)
                 for number, marks, _ in members:
-                    arguments = ", ".join(f"«{marks[place][0]}={marks[place][1]}»" for place in resolved.places)
-                    calls[number] = f"{resolved.name}({arguments})"
-        return texts, calls
+                    values = [f"«{marks[place][0]}={marks[place][1]}»" for place in resolved.places]
+                    if self._functions:
+                        values = [f", {name}={value}" for name, value in zip(resolved.varying, values, strict=True)]
+                    calls[number] = resolved.name, ("" if self._functions else ", ").join(values)
+        return texts
+
+    def _call(self, name: str, arguments: str, behind: str) -> str:
+        """The text of a mark."""
+        if self._functions:
+            return arguments if behind else name
+        return f"{name}({arguments})"
 
 
-def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names: Names) -> Resolved:
+def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names: Names, is_function: bool) -> Resolved:
     name = hint[1:] if hint.startswith("=") else names.take(hint)
     first, text = members[0]
     columns = [tuple(marks[place][1] for marks, _ in members) for place in range(len(first))]
     arguments: dict[tuple[str, ...], str] = {}
     places: list[int] = []
-    taken = Names({"self"})
+    taken = Names(re.findall(r"\b\w+\b(?!=)", text) if is_function else {"self"})
     for place, column in enumerate(columns):
         if len(set(column)) > 1 and column not in arguments:
             keys = {first[operand][0] for operand, same in enumerate(columns) if same == column}
@@ -96,7 +113,6 @@ def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names
             arguments[column] = taken.take(key.split("_", 1)[-1] if len(keys) > 1 else key)
             places.append(place)
     count = iter(range(len(columns)))
-    head, constructor, methods = text.split("\n\n", 2)
     attributes: dict[str, None] = {}
 
     def shown(result: re.Match[str]) -> str:
@@ -109,8 +125,12 @@ def _resolved(hint: str, members: list[tuple[list[tuple[str, str]], str]], names
         attributes[argument] = None
         return f"self.{argument}"
 
-    constructor, methods = MARK.sub(shown, constructor), MARK.sub(of_self, methods)
     declared = "".join(f", {argument}: {_kind(column)}" for column, argument in arguments.items())
+    if is_function:
+        text = MARK.sub(shown, text).replace("NAME", name, 1).replace("ARGUMENTS", declared, 1)
+        return Resolved(name, text, list(arguments.values()), places)
+    head, constructor, methods = text.split("\n\n", 2)
+    constructor, methods = MARK.sub(shown, constructor), MARK.sub(of_self, methods)
     kept = "".join(f"\n        self.{argument} = {argument}" for argument in attributes)
     empty = constructor.endswith("ATTRIBUTES") and not kept
     constructor = constructor.replace("ARGUMENTS", declared).replace("ATTRIBUTES", kept)

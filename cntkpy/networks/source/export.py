@@ -1,4 +1,4 @@
-"""A network as a module of PyTorch: the text of `model.py`, and its weights."""
+"""A network as source: the text of `model.py`, and its weights."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+from cntkpy.networks.nodes.source_support.layers import Tensor
+from cntkpy.networks.nodes.source_support.values import dims_of, lead_of
 from cntkpy.networks.onnx.table import REFUSED as OF_TRAINING
-from cntkpy.networks.source import layout
 from cntkpy.networks.source.blocks import find_blocks
-from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.graph import Evaluate, Graph, prediction_nodes
-from cntkpy.networks.source.helpers import HELPERS, with_needs
-from cntkpy.networks.source.layers import Tensor
-from cntkpy.networks.source.names import Names, class_name
-from cntkpy.networks.source.values import dims_of, lead_of
-from cntkpy.networks.source.writer import Planner, Writer, kind_of
+from cntkpy.networks.source.jax_form import JaxForm
+from cntkpy.networks.source.planner import Planner
+from cntkpy.networks.source.torch_form import TorchForm
+from cntkpy.networks.source.writer import Doc, Form, Top, Writer, Written, quoted
+
+FORMS: dict[str, Form] = {"pytorch": TorchForm(), "jax": JaxForm()}
+"""Frameworks that a network can be written for."""
 
 DEFAULT_DROPOUT = 0.5
 """The rate of Dropout nodes where no configuration says one."""
@@ -32,21 +34,23 @@ class Settings:
         outputs: names of nodes; none: the outputs of the network, else what its criteria look at.
         dropout: the rate of Dropout nodes; None: `DEFAULT_DROPOUT`.
         title: what the model is called.
+        framework: a word of `FORMS`.
     """
 
     outputs: tuple[str, ...] = ()
     dropout: float | None = None
     title: str = "Model"
+    framework: str = "pytorch"
 
 
 @dataclass
 class Source:
-    """A module of PyTorch.
+    """A module of PyTorch, or functions of JAX.
 
     Attributes:
-        text: of `model.py`.
-        name: of the class.
-        tensors: by name in the state of the module.
+        framework: a word of `FORMS`.
+        title: what the model is called.
+        file: the text of `model.py`, and what it needs.
         arguments: the nodes that `forward` takes, by name, in order.
         masks: by name of a mask, its time axis.
         indices: the inputs that are integers, the numbers of the ones of one-hot vectors.
@@ -55,15 +59,30 @@ class Source:
         layers: what the README says of layers.
     """
 
-    text: str
-    name: str
-    tensors: dict[str, Tensor]
+    framework: str
+    title: str
+    file: Written
     arguments: dict[str, Node]
     masks: dict[str, str]
     indices: list[Node]
     graph: Graph
     notes: list[str] = field(default_factory=list[str])
     layers: list[str] = field(default_factory=list[str])
+
+    @property
+    def text(self) -> str:
+        """The text of `model.py`."""
+        return self.file.text
+
+    @property
+    def name(self) -> str:
+        """The name of the class, or of the function."""
+        return self.file.name
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors by name in the state of the module, or in the trees of the function."""
+        return self.file.tensors
 
     @property
     def outputs(self) -> list[Node]:
@@ -96,7 +115,7 @@ def _of_training(node: Node) -> bool:
 
 
 def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = Settings()) -> Source:
-    """Write a network as a module of PyTorch.
+    """Write a network as a module of PyTorch, or as functions of JAX.
 
     Args:
         network: the network.
@@ -117,10 +136,10 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
             message = f"'{node.name}' cannot be an output: it numbers the cells of a minibatch of CNTK"
             raise UserError("NotSupported", message, span=node.span)
     dropout = DEFAULT_DROPOUT if settings.dropout is None else settings.dropout
-    planner = Planner(graph, dropout)
+    form = FORMS[settings.framework]
+    planner = Planner(graph, form.dialect, dropout)
     units = planner.units(graph.components)
-    classes, helpers = Classes(), set[str]()
-    writer = Writer(graph, planner, classes, helpers, top=True)
+    writer = Writer(planner, form, form.classes(), set[str](), top=True)
     arguments: dict[str, Node] = {}
     indices = [node for node in graph.inputs if _is_index(planner, node)]
     for node in graph.inputs:
@@ -132,25 +151,13 @@ def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = S
     writer.write_blocks(find_blocks(graph, units), [graph.canonical(node) for node in graph.outputs])
     if any(planner.refused.values()):
         raise refusal(planner)
-    names = Names({"nn", "torch", "F", "Tensor", "math", *HELPERS})
-    name = names.take(class_name(settings.title))
-    returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
-    results = kind_of(len(returned))
-    writer.body.line(f"return {', '.join(returned)}")
     masks = {mask: axis for axis, mask in writer.body.asked.items()}
-    forward = layout.method(
-        "forward", [*arguments, *masks], writer.body.lines, _forward_doc(graph, arguments, indices, masks), results
+    doc = _doc(graph, arguments, indices, masks)
+    returned = [writer.value(graph.canonical(node)).text for node in graph.outputs]
+    file = form.module(writer, Top(settings.title, [*arguments, *masks], returned, doc))
+    return Source(
+        settings.framework, settings.title, file, arguments, masks, indices, graph, _notes(graph, network), writer.notes
     )
-    text = layout.class_text(f"The network of {quoted(settings.title)}.", writer.init, [forward])
-    classes.add(f"={name}", text)
-    module = _module(classes, helpers, names, quoted(settings.title))
-    notes = _notes(graph, network)
-    return Source(module, name, writer.tensors, arguments, masks, indices, graph, notes, writer.notes)
-
-
-def quoted(name: str) -> str:
-    """Return a name of a file or node so that it ends neither a text of Python nor a line, and is no mark."""
-    return "".join(letter if letter.isprintable() and letter not in '"\\«»⟦⟧' else "?" for letter in name)
 
 
 def _is_index(planner: Planner, node: Node) -> bool:
@@ -168,31 +175,14 @@ def shape_text(node: Node, along_time: bool, index: bool = False) -> str:
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def _forward_doc(graph: Graph, arguments: dict[str, Node], indices: list[Node], masks: Mapping[str, str]) -> str:
+def _doc(graph: Graph, arguments: dict[str, Node], indices: list[Node], masks: Mapping[str, str]) -> Doc:
     outputs = ", ".join(f"'{quoted(node.name)}'" for node in graph.outputs)
-    lines = [f"Return {outputs}.", "", "Args:"]
+    lines: list[str] = []
     for name, node in arguments.items():
         kind = "integers " if node in indices else ""
-        lines.append(f"    {name}: {kind}{shape_text(node, graph.along_time, node in indices)}.")
-    lines += [f"    {mask}: booleans (batch, steps), False where a sequence has ended." for mask in masks]
-    return "\n".join(lines)
-
-
-def _module(classes: Classes, helpers: set[str], names: Names, title: str) -> str:
-    """The text of the file."""
-    wanted = with_needs(helpers)
-    texts, _ = classes.resolve(names)
-    body = "\n\n\n".join([*(HELPERS[name] for name in wanted), *texts])
-    body = layout.laid_out(plain(body))
-    imports = ["import math\n"] if "math." in body else []
-    imports.append("import torch")
-    if "F." in body:
-        imports.append("import torch.nn.functional as F")
-    imports.append("from torch import Tensor, nn")
-    if "torch." not in body:
-        imports.remove("import torch")
-    head = f'"""The model {title}; its weights are in weights.safetensors."""\n\n'
-    return head + "\n".join(imports) + "\n\n\n" + body + "\n"
+        lines.append(f"{name}: {kind}{shape_text(node, graph.along_time, node in indices)}.")
+    lines += [f"{mask}: booleans (batch, steps), False where a sequence has ended." for mask in masks]
+    return Doc(f"Return {outputs}.", lines)
 
 
 def refusal(planner: Planner) -> UserError:
@@ -200,7 +190,7 @@ def refusal(planner: Planner) -> UserError:
     reasons = {node: why for node, why in planner.refused.items() if why}
     listed = "\n".join(f"  {node.operation} '{node.name}': {why}" for node, why in reasons.items())
     count = f"{len(reasons)} node" + "s" * (len(reasons) > 1)
-    message = f"the network cannot be written as PyTorch source, because of {count}:\n{listed}"
+    message = f"the network cannot be written as {planner.dialect.name} source, because of {count}:\n{listed}"
     hint = "write a part of it with --output NODE, or the whole as ONNX: cntkpy export MODEL OUT.onnx"
     return UserError("NotSupported", message, hint=hint)
 

@@ -11,9 +11,9 @@ from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.graph import axes
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
+from cntkpy.networks.nodes.source_support import steps
+from cntkpy.networks.nodes.source_support.values import dims_of
 from cntkpy.networks.onnx.export import along_time, fixed_nodes
-from cntkpy.networks.source import steps
-from cntkpy.networks.source.values import dims_of
 
 Evaluate = Callable[[ValidatedNetwork, list[str]], Mapping[str, np.ndarray]]
 
@@ -106,8 +106,12 @@ class Graph:
         return float(self.constants[node].reshape(()))
 
     def filled(self) -> ValidatedNetwork:
-        """Return the network as it was given, with the statistics that the source has."""
+        """Return the network as it was given, with the statistics and the precision that the source has."""
         network = ValidatedNetwork(self.original.copied())
+        if network.precision == "half":
+            network.precision = "float"
+            for node in network.nodes.values():
+                node.value = None if node.value is None else node.value.astype(network.dtype)
         for node in self.pending:
             entry = network.find(node.name)
             entry.value, entry.computed = self.constants[node].astype(network.dtype), True
@@ -206,9 +210,15 @@ def _options(node: Node) -> str:
     return repr(sorted(node.options.items(), key=str))
 
 
-def prediction_nodes(network: Network) -> list[Node]:
-    """Return what the criteria of a network look at, apart from its inputs."""
-    roots = [*network.groups["criterion"], *network.groups["evaluation"]]
+def prediction_nodes(network: Network, roots: Iterable[Node] | None = None) -> list[Node]:
+    """Return what criteria look at, apart from inputs.
+
+    Args:
+        network: the network.
+        roots: the criteria; None: all of the network.
+    """
+    if roots is None:
+        roots = [*network.groups["criterion"], *network.groups["evaluation"]]
     result: dict[Node, None] = {}
     for root in roots:
         for node in root.connected:

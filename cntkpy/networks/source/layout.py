@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 WIDTH = 100
 
 
@@ -21,6 +23,22 @@ def method(name: str, arguments: list[str], lines: list[str], doc: str, result: 
     text = [head, indented(docstring(doc), 8)]
     text += [f"        {line}" for line in lines]
     return "\n".join(text)
+
+
+def function(name: str, arguments: list[str], lines: list[str], doc: str, result: str) -> str:
+    """Return a function.
+
+    Args:
+        name: of the function.
+        arguments: with their types.
+        lines: its statements; a blank one is a blank line.
+        doc: the docstring, without indentation.
+        result: the type of the result.
+    """
+    text = [f"def {name}({', '.join(arguments)}) -> {result}:", indented(docstring(doc), 4)]
+    if lines[0].startswith("def "):
+        text.append("")
+    return "\n".join([*text, *(f"    {line}" if line else "" for line in lines)])
 
 
 def docstring(doc: str) -> str:
@@ -55,6 +73,8 @@ def wrapped(line: str) -> str:
         return code
     begin, end = place
     indent = " " * (len(code) - len(code.lstrip()))
+    if rows := _sum_rows(code):
+        return "\n".join(rows)
     inside = code[begin + 1 : end]
     head, tail = code[: begin + 1], code[end:]
     one_line = f"{indent}    {inside}"
@@ -65,9 +85,64 @@ def wrapped(line: str) -> str:
     return "\n".join([head, *rows, f"{indent}{tail}"])
 
 
+def _sum_rows(code: str) -> list[str]:
+    """Return a statement with parentheses around its value, which has operators outside of brackets; else none."""
+    head, sign, value = code.partition(" = ")
+    if not sign:
+        head, sign, value = code.partition("return ")
+    indent = " " * (len(code) - len(code.lstrip()))
+    for operators in ((" + ", " - "), (" * ", " / ", " @ ")):
+        places = [place for place in _outside(value) if value[place : place + 3] in operators]
+        if places and sign:
+            begin = f"{head}{sign}("
+            if len(indent) + 4 + len(value) <= WIDTH:
+                return [begin, f"{indent}    {value}", f"{indent})"]
+            parts = [value[i:j] for i, j in zip([0, *places], [*places, len(value)], strict=True)]
+            rows = [wrapped(f"{indent}    {part.strip()}") for part in parts]
+            return [begin, *rows, f"{indent})"]
+    return []
+
+
+def _outside(text: str) -> list[int]:
+    """The places of letters that are in no brackets and no text."""
+    depth, quote = 0, ""
+    result: list[int] = []
+    for place, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif not depth:
+            result.append(place)
+    return result
+
+
+_METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]*\))")
+"""A statement whose value ends with the call of a method."""
+
+
+def _in_two(line: str) -> list[str]:
+    """Return a long statement as two, if its value ends with the call of a method."""
+    code, sign, comment = line.partition("  # ")
+    parts = _METHOD.fullmatch(code)
+    if len(code) <= WIDTH or parts is None:
+        return [line]
+    indent, name, value, method = parts.groups()
+    if value[-1] not in ")]" or value.count("(") != value.count(")") or value.count("[") != value.count("]"):
+        return [line]
+    if value.startswith("(") and _outer_brackets(value) == (0, len(value) - 1):
+        value = value[1:-1]
+    return [f"{indent}{name} = {value}", f"{indent}{name} = {name}.{method}{sign}{comment}"]
+
+
 def laid_out(text: str) -> str:
     """Return a text with its long lines broken."""
-    return "\n".join(wrapped(line).rstrip() for line in text.split("\n"))
+    lines = [part for line in text.split("\n") for part in _in_two(line)]
+    return "\n".join(wrapped(line).rstrip() for line in lines)
 
 
 def _outer_brackets(text: str) -> tuple[int, int] | None:

@@ -1,103 +1,25 @@
-"""Recurrent layers: stacks of CNTK, and loops of delay nodes that are LSTMs, GRUs or plain units."""
+"""Loops of delay nodes that are LSTMs, GRUs or plain units."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.onnx_support.graph import NotExpressible
-from cntkpy.networks.nodes.recurrence.stack import cell_of, layers_of
+from cntkpy.networks.nodes.onnx_support.graph import NotExpressible as NotExported
+from cntkpy.networks.nodes.recurrence.source_writing import Run, run_layer
+from cntkpy.networks.nodes.source_support.layers import Joined, Layer, State, Tensor, Unit
+from cntkpy.networks.nodes.source_support.use import Use
+from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.source.graph import Graph
-from cntkpy.networks.source.layers import Layer, State, Tensor, Unit
-from cntkpy.networks.source.rules.images import per_sample
-from cntkpy.networks.source.use import Use
-from cntkpy.networks.source.values import Value, number
-
-_MODULES = {"lstm": "nn.LSTM", "gru": "nn.GRU", "rnntanh": "nn.RNN", "rnnrelu": "nn.RNN"}
 
 _GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in the order of PyTorch, its place in the order of ONNX."""
-
-
-def stack(graph: Graph, node: Node) -> Unit | None:
-    """Return the layer of an OptimizedRNNStack, whose parameter has the order of cuDNN, which is that of PyTorch."""
-    weights, x = graph.operands(node)
-    inputs, hidden = (x.shape or (0,))[0], int(node.options["hiddenDims"])
-    gates, ways = cell_of(node.options).gates, 1 + bool(node.options["bidirectional"])
-    kind = str(node.options["recurrentOp"]).lower()
-    depth = int(node.options["numLayers"])
-    arguments = [("*input_size", str(inputs)), ("*hidden_size", str(hidden))]
-    if depth > 1:
-        arguments.append(("num_layers", str(depth)))
-    if kind == "rnnrelu":
-        arguments.append(("nonlinearity", '"relu"'))
-    arguments.append(("batch_first", "True"))
-    if ways == 2:
-        arguments.append(("bidirectional", "True"))
-    tensors: dict[str, Tensor] = {}
-    for place, layer in enumerate(layers_of(node, inputs)[0]):
-        suffix = f"l{place // ways}" + ("_reverse" if layer.backwards else "")
-        begin, size = layer.weights, gates * hidden
-        parts = (
-            ("weight_ih", begin, (size, layer.inputs)),
-            ("weight_hh", begin + size * layer.inputs, (size, hidden)),
-            ("bias_ih", layer.biases, (size,)),
-            ("bias_hh", layer.biases + size, (size,)),
-        )
-        for name, first, dims in parts:
-            tensors[f"{name}_{suffix}"] = _piece(graph, weights, first, dims)
-    module = _MODULES[kind]
-    layer_ = Layer(module[3:].lower(), module, arguments, tensors, recurrent=True)
-
-    def code(use: Use) -> list[Value]:
-        if int(node.options["axis"]) == 2:  # the steps are an axis of the sample
-            steps = (x.shape or (1, 1))[1]
-            value = use.reshaped(use.values[0], (steps, inputs))
-            return [
-                use.finished(per_sample(use, value, (steps, hidden * ways), lambda text: f"{use.layer}({text})[0]"))
-            ]
-        return [run_layer(use, use.reshaped(use.values[0], (inputs,)), hidden * ways, ways == 2, False, "")]
-
-    return Unit([node], [x], code, layer_)
-
-
-def _piece(graph: Graph, node: Node, first: int, dims: tuple[int, ...]) -> Tensor:
-    def arrange(array: np.ndarray) -> np.ndarray:
-        return array.reshape(-1)[first : first + math.prod(dims)].reshape(dims)
-
-    return Tensor(arrange(graph.value(node)), node, arrange)
-
-
-def run_layer(use: Use, x: Value, size: int, both: bool, backwards: bool, start: str) -> Value:
-    """Return the result of a recurrent layer of PyTorch.
-
-    Args:
-        use: the node.
-        x: the input (batch, steps, features).
-        size: features of the result.
-        both: whether the layer runs in both directions.
-        backwards: whether the layer runs from the last step to the first.
-        start: the state before the first step, behind a comma; empty: zeros.
-    """
-    body = use.body
-    if both:
-        mask = use.mask()
-        body.line("packed = nn.utils.rnn.pack_padded_sequence(")
-        body.line(f"    {x.text}, {mask}.sum(1).cpu(), batch_first=True, enforce_sorted=False")
-        body.line(")")
-        unpack = f"nn.utils.rnn.pad_packed_sequence({use.layer}(packed{start})[0], batch_first=True"
-        result = body.assign(f"{unpack}, total_length={mask}.shape[1])[0]", use.node)
-        return use.value(result, (size,))
-    if backwards:
-        reverse = use.helper("reverse_steps")
-        text = f"{reverse}({use.layer}({reverse}({x.text}, {use.mask()}){start})[0], {use.mask()})"
-        return use.value(text, (size,))
-    return use.value(body.assign(f"{use.layer}({x.text}{start})[0]", use.node), (size,))
 
 
 # ---- loops
@@ -114,8 +36,46 @@ def recognised(graph: Graph, loop: list[Node]) -> Unit | None:
     plan = _Known(graph)
     cell = cells.recognised(loop, plan, constants)  # pyright: ignore[reportArgumentType]
     if cell is not None and cell.peepholes is None and (cell.kind == "LSTM" or cell.after):
-        return _layer(graph, cell, constants, loop)
+
+        def arrays(constants: Constants) -> dict[str, np.ndarray]:
+            same = cells.recognised(loop, plan, constants)  # pyright: ignore[reportArgumentType]
+            return {} if same is None else _arrays_of(same)
+
+        return _layer(graph, cell, constants, loop, _joined_parameters(graph, constants, arrays))
     return _plain(graph, loop, constants)
+
+
+Constants = dict[Node, np.ndarray]
+
+
+def _joined_parameters(
+    graph: Graph, constants: Constants, arrays: Callable[[Constants], dict[str, np.ndarray]]
+) -> dict[str, Joined]:
+    """Return what the tensors of a recurrent layer are made of, by their names; sums of parameters are left out.
+
+    The layer is made once more with numbers of elements in the place of their values, and once with random numbers,
+    which tells copies from sums.
+    """
+    sources = [node for node in constants if node.is_parameter and graph.number(node) is None]
+    sizes = [constants[node].size for node in sources]
+    starts = np.cumsum([1, *sizes])
+    drawn = np.concatenate([np.zeros(1), np.random.default_rng(7).normal(size=int(starts[-1]) - 1)])
+
+    def made(values: np.ndarray) -> dict[str, np.ndarray]:
+        replaced = {
+            node: values[first : first + size].reshape(constants[node].shape)
+            for node, first, size in zip(sources, starts, sizes, strict=False)
+        }
+        return arrays({**constants, **replaced})
+
+    places, values = made(np.arange(starts[-1], dtype=np.float64)), made(drawn)
+    result: dict[str, Joined] = {}
+    for name, place in places.items():
+        index = np.rint(place).astype(np.int64)
+        copies = (index == place).all() and ((index >= 0) & (index < starts[-1])).all()
+        if copies and name in values and np.array_equal(drawn[index], values[name]):
+            result[name] = _joined_of(sources, sizes, index - 1)
+    return result
 
 
 class _Known:
@@ -126,19 +86,42 @@ class _Known:
         self.users = graph.users
 
 
-def _layer(graph: Graph, cell: Any, constants: dict[Node, np.ndarray], loop: list[Node]) -> Unit:
+def _joined_of(sources: list[Node], sizes: list[int], index: np.ndarray) -> Joined:
+    """Return an index without the parameters that it does not mention."""
+    used, kept, begin = list[Node](), np.full_like(index, -1), 0
+    first = 0
+    for node, size in zip(sources, sizes, strict=True):
+        inside = (index >= begin) & (index < begin + size)
+        if inside.any():
+            kept[inside] = index[inside] - begin + first
+            used.append(node)
+            first += size
+        begin += size
+    return Joined(tuple(used), kept)
+
+
+def _arrays_of(cell: Any) -> dict[str, np.ndarray]:
+    """The tensors of a cell in the order of PyTorch."""
     size = cell.recurrence.shape[1]
     order = list(_GATES[cell.kind])
-    rows = cell.weights[order].reshape(len(order) * size, -1)
-    arguments = [("*input_size", str(rows.shape[1])), ("*hidden_size", str(size)), ("batch_first", "True")]
-    dtype = next(iter(constants.values())).dtype
-    tensors = {
-        "weight_ih_l0": rows,
+    return {
+        "weight_ih_l0": cell.weights[order].reshape(len(order) * size, -1),
         "weight_hh_l0": cell.recurrence[order].reshape(len(order) * size, size),
         "bias_ih_l0": cell.biases[0][order].reshape(-1),
         "bias_hh_l0": cell.biases[1][order].reshape(-1),
     }
-    made = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in tensors.items()}
+
+
+def _tensors(arrays: dict[str, np.ndarray], joined: dict[str, Joined], dtype: Any) -> dict[str, Tensor]:
+    return {name: Tensor(np.ascontiguousarray(array, dtype), joined=joined.get(name)) for name, array in arrays.items()}
+
+
+def _layer(graph: Graph, cell: Any, constants: Constants, loop: list[Node], joined: dict[str, Joined]) -> Unit:
+    size = cell.recurrence.shape[1]
+    arrays = _arrays_of(cell)
+    columns = arrays["weight_ih_l0"].shape[1]
+    arguments = [("*input_size", str(columns)), ("*hidden_size", str(size)), ("batch_first", "True")]
+    made = _tensors(arrays, joined, next(iter(constants.values())).dtype)
     layer = Layer(cell.kind.lower(), f"nn.{cell.kind}", arguments, made, note="its weights are joined", recurrent=True)
     return _unit(graph, cell.result, list(cell.inputs), list(cell.states), layer, size, loop, constants)
 
@@ -175,12 +158,18 @@ def joined_directions(graph: Graph, node: Node, layers: dict[Node, Unit]) -> Uni
     size = ahead.state.size
     tensors = {**first.tensors, **{f"{name}_reverse": tensor for name, tensor in second.tensors.items()}}
     arguments = [*first.arguments, ("bidirectional", "True")]
+    cell = cell_of(first)
     layer = Layer(first.hint, first.module, arguments, tensors, first.note, recurrent=True)
 
     def code(use: Use) -> list[Value]:
-        return [use.finished(run_layer(use, _joined(use), 2 * size, True, False, ""))]
+        return [use.finished(run_layer(use, _joined(use), Run(cell, 2 * size, both=True)))]
 
     return Unit([node], ahead.operands, code, layer, covered=[*ahead.covered, *back.covered])
+
+
+def cell_of(layer: Layer) -> str:
+    """Return the word for the cell of a layer."""
+    return "rnn_relu" if ("nonlinearity", '"relu"') in layer.arguments else layer.hint
 
 
 def _joined(use: Use) -> Value:
@@ -188,7 +177,7 @@ def _joined(use: Use) -> Value:
     parts = [use.reshaped(value, (math.prod(value.dims),)) for value in use.values]
     if len(parts) == 1:
         return parts[0]
-    text = f"torch.cat([{', '.join(part.text for part in parts)}], dim=-1)"
+    text = use.say("join", ", ".join(part.text for part in parts))
     return use.value(text, (sum(part.dims[0] for part in parts),))
 
 
@@ -205,26 +194,16 @@ def _unit(
     backwards = states[0].kind.time.delay > 0
     initial = [_start(delay, constants) for delay in states]
 
-    def code(use: Use) -> list[Value]:
-        x = _joined(use)
-        start = ""
-        if any(np.any(array) for array in initial):
-            x = use.body.bound(x)
-            names: dict[float, str] = {}
-            parts_: list[str] = []
-            for array in initial:
-                first = float(array.reshape(-1)[0])
-                if not np.all(array == first):
-                    raise NotExpressible("its state begins with several values")
-                if first not in names:
-                    text = f"{x.text}.new_full((1, len({x.text}), {size}), {number(first)})"
-                    names[first] = use.body.assign(text, "start")
-                parts_.append(names[first])
-            start = f", ({', '.join(parts_)})" if len(parts_) > 1 else f", {parts_[0]}"
-        return [use.finished(run_layer(use, x, size, False, backwards, start))]
-
     flat = [array.reshape(-1) for array in initial]
     same = tuple(float(array[0]) if np.all(array == array[0]) else math.nan for array in flat)
+    cell = cell_of(layer)
+
+    def code(use: Use) -> list[Value]:
+        if any(math.isnan(first) for first in same):
+            raise NotExpressible("its state begins with several values")
+        run = Run(cell, size, backwards=backwards, starts=same if any(same) else ())
+        return [use.finished(run_layer(use, _joined(use), run))]
+
     return Unit([result], inputs, code, layer, covered=loop, state=State(backwards, size, same))
 
 
@@ -251,7 +230,7 @@ def _plain(graph: Graph, loop: list[Node], constants: dict[Node, np.ndarray]) ->
         return None
     try:
         total = affine(h.input(0), Scope(set(loop), {state, h}, constants))
-    except NotExpressible:
+    except NotExported:
         return None
     recurrence = total.matrices.pop(state, None)
     inputs = list(total.matrices)
@@ -260,21 +239,23 @@ def _plain(graph: Graph, loop: list[Node], constants: dict[Node, np.ndarray]) ->
     if any(node.axis != state.axis or node.operation == "SparseInputValue" for node in inputs):
         return None
     size = len(recurrence)
-    weights = np.concatenate([total.matrices[node] for node in inputs], axis=1)
-    arguments = [("*input_size", str(weights.shape[1])), ("*hidden_size", str(size))]
+
+    def arrays(constants: Constants) -> dict[str, np.ndarray]:
+        same = affine(h.input(0), Scope(set(loop), {state, h}, constants))
+        recurrence = same.matrices.pop(state)
+        return {
+            "weight_ih_l0": np.concatenate([same.matrices[node] for node in inputs], axis=1),
+            "weight_hh_l0": recurrence,
+            "bias_ih_l0": same.bias,
+            "bias_hh_l0": np.zeros(size),
+        }
+
+    columns = sum(total.matrices[node].shape[1] for node in inputs)
+    arguments = [("*input_size", str(columns)), ("*hidden_size", str(size))]
     if h.operation == "RectifiedLinear":
         arguments.append(("nonlinearity", '"relu"'))
     arguments.append(("batch_first", "True"))
     dtype = next(iter(constants.values())).dtype
-    arrays = {
-        "weight_ih_l0": weights,
-        "weight_hh_l0": recurrence,
-        "bias_ih_l0": total.bias,
-        "bias_hh_l0": np.zeros(size),
-    }
-    tensors = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in arrays.items()}
+    tensors = _tensors(arrays(constants), _joined_parameters(graph, constants, arrays), dtype)
     layer = Layer("rnn", "nn.RNN", arguments, tensors, note="its weights are joined", recurrent=True)
     return _unit(graph, h, inputs, [state], layer, size, loop, constants)
-
-
-__all__ = ["recognised", "run_layer", "stack"]

@@ -64,6 +64,178 @@ TOOLS = {
 }
 
 
+class _Places:
+    """The places of a compressed file from which it can be unpacked.
+
+    Args:
+        file: The compressed file.
+        kind: Its format.
+
+    Attributes:
+        size: Bytes of the plain text, once they are known.
+        table: The table of frames, if the file has one.
+        known: The places that were met; of a file with a table, the start only.
+    """
+
+    def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
+        self._path, self._packed_size = file.path, file.size
+        self.table = seek_table(file.bytes, file.size) if kind == "zstd" else None
+        self.size: int | None = None if self.table is None else int(self.table.plain[-1])
+        self.known = [Restart()]
+        self._copies = 0
+        self._apart, self._copies_apart = APART, COPIES_APART
+
+    def before(self, position: int) -> Restart:
+        """Return the last place known from which byte `position` can be unpacked."""
+        if self.table is not None:
+            return self.table.place(position)
+        return self.known[bisect_right(self.known, position, key=lambda place: place.plain) - 1]
+
+    def end(self, plain: int) -> None:
+        """Note that the text ends here.
+
+        Raises:
+            DataError: The table of frames says something else.
+        """
+        if self.table is not None and plain != self.size:
+            raise self._wrong_table(f"the text has {self.size:,} bytes, and it has {plain:,}")
+        self.size = plain
+
+    def note(self, unpacker: Unpacker) -> None:
+        """Note that unpacking can begin again where it is now, if it can and was not noted before."""
+        plain = unpacker.plain
+        if plain > BELIEVED and plain > UNBELIEVABLE * self._packed_size:
+            raise DataError(
+                f"The compressed file {self._path} has {self._packed_size:,} bytes and unpacks to more than {plain:,}: "
+                "this is not believed to be data.",
+                path=self._path,
+                hint="unpack it, if it is",
+            )
+        if self.table is not None:  # it has the places; each that is passed is compared
+            place = unpacker.restart()
+            if place is not None and not self.table.has(place):
+                raise self._wrong_table(f"no frame ends at byte {place.packed:,}, {plain:,} of the text")
+            if plain >= self.table.plain[-1] and unpacker.piece():
+                raise self._wrong_table(f"the text has {self.size:,} bytes, and it has more")
+            return
+        since = plain - self.known[-1].plain
+        if since < self._apart:
+            return
+        place = unpacker.restart(copied=since >= self._copies_apart)
+        if place is None:
+            return
+        self.known.append(place)
+        self._copies += place.state is not None
+        if self._copies > MOST_PLACES or len(self.known) > MOST_STARTS:
+            self.known = self.known[::2]
+            self._copies = sum(location.state is not None for location in self.known)
+            self._apart, self._copies_apart = 2 * self._apart, 2 * self._copies_apart
+
+    def _wrong_table(self, reason: str) -> DataError:
+        return DataError(
+            f"The seek table at the end of the compressed file {self._path} is wrong: it says that {reason}.",
+            path=self._path,
+            hint=f"compress it again: zstd -dc {self._path} | zstd > NEW.zst",
+        )
+
+
+class _Decoder:
+    """Unpacks a compressed file from one of its places on.
+
+    Args:
+        file: The compressed file.
+        kind: Its format.
+        places: Where it can begin; more are noted.
+    """
+
+    def __init__(self, file: FileBytes | RemoteBytes, kind: str, places: _Places) -> None:
+        self._file, self._kind, self._places = file, kind, places
+        self.begin(Restart())
+
+    @property
+    def plain(self) -> int:
+        """The place in the plain text of the next byte."""
+        return self.unpacker.plain
+
+    def begin(self, place: Restart) -> None:
+        """Begin again at a place."""
+        self.unpacker: Unpacker = unpacker(self._kind, self._file.bytes, place)
+
+    def next(self) -> bytes:
+        """Return the next bytes of the plain text, from many streams if these are short; none at its end."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            while size < GATHERED and (content := self.unpacker.piece()):
+                parts.append(content)
+                size += len(content)
+                self._places.note(self.unpacker)
+        except Broken as error:
+            self.unpacker = _Fails(self.unpacker.plain, error)
+            if parts:  # what is sound comes first
+                return b"".join(parts)
+            path = self._file.path
+            if error.program:
+                raise DataError(
+                    f"The compressed file {path} cannot be read (the part at byte {error.offset}): {error}.",
+                    path=path,
+                    hint=f"unpack it ({error.program} {path} > NEW), or compress it with other options",
+                ) from None
+            raise DataError(
+                f"The compressed file {path} is damaged at byte {error.offset}: {error}.",
+                path=path,
+                hint=f"{TOOLS[self._kind]} {path} tests it; make it again",
+            ) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class _Pieces:
+    """Unpacked pieces of a text, each by the byte where it begins, as `recent.Owner` of them.
+
+    A piece that was unpacked ahead is in one of the two at any time: threads look for it without a lock.
+
+    Attributes:
+        recent: Those that were unpacked last; others may remove some, see `recent.Recent`.
+        ahead: Those that were unpacked ahead and not yet read.
+    """
+
+    def __init__(self) -> None:
+        self.recent: dict[int, bytes] = {}
+        self.ahead: dict[int, bytes] = {}
+        self._last: tuple[int, bytes] = (0, b"")
+
+    def find(self, offset: int) -> tuple[int, bytes] | None:
+        """Return the piece with byte `offset` and where it begins, if it was unpacked not long ago, or ahead."""
+        begin, content = self._last
+        if begin <= offset < begin + len(content):
+            return self._last
+        for begin, content in list(self.ahead.items()):
+            if begin <= offset < begin + len(content):
+                self._was_read(begin, content)
+                self._last = begin, content
+                return self._last
+        for begin, content in list(self.recent.items()):
+            if begin <= offset < begin + len(content):
+                self._last = begin, content
+                return self._last
+        return None
+
+    def add(self, begin: int, content: bytes) -> None:
+        """Add a piece that was unpacked where it was needed."""
+        RECENTLY.add(self, begin, content)
+        self._last = begin, content
+
+    def pass_over(self) -> None:
+        """Keep no piece for those who read in order."""
+        for begin, content in list(self.ahead.items()):
+            self._was_read(begin, content)
+
+    def _was_read(self, begin: int, content: bytes) -> None:
+        RECENTLY.add(self, begin, content)
+        if self.ahead.pop(begin, None) is not None:
+            RECENTLY.release(self, len(content))
+
+
 class PackedBytes:
     """The plain text of a compressed file, at any place and from any thread.
 
@@ -83,23 +255,15 @@ class PackedBytes:
     def __init__(self, file: FileBytes | RemoteBytes, kind: str) -> None:
         self.path, self.kind = file.path, kind
         self._file, self.local = file, file.local
-        self._unpacker: Unpacker = self._begin(Restart())
-        self.recent: dict[int, bytes] = {}
-        """Blocks unpacked last, by their start; others may remove some, see `recent.Recent`."""
-        self._ahead: dict[int, bytes] = {}
-        """Blocks unpacked ahead and not yet read, by their start."""
-        self._last: tuple[int, bytes] = (0, b"")
-        self._places = [Restart()]
-        self._copies = 0
-        self._apart, self._copies_apart = APART, COPIES_APART
-        self._table = seek_table(file.bytes, file.size) if kind == "zstd" else None
-        self._size: int | None = None if self._table is None else int(self._table.plain[-1])
+        self._places = _Places(file, kind)
+        self._decoder = _Decoder(file, kind, self._places)
+        self._pieces = _Pieces()
         self._warned = False
         self._changed = Condition()
-        """Held while the unpacker is looked at, but not while the thread uses it."""
+        """Held while the decoder is looked at, but not while the thread uses it."""
         self._next_read = self._next_of_stream = 0
         self._thread: Thread | None = None
-        """Unpacks ahead from `_at` to `_until`; nobody else uses the unpacker."""
+        """Unpacks ahead from `_offset` to `_until`; nobody else uses the decoder."""
         self._offset = self._until = 0
 
     @property
@@ -111,11 +275,11 @@ class PackedBytes:
     def size(self) -> int:
         """Bytes of the plain text. The whole file is unpacked if it was not before, unless it has a table of frames."""
         with self._changed:
-            position = self._places[-1].plain
-            while self._size is None:
+            position = self._places.known[-1].plain
+            while self._places.size is None:
                 piece = self._piece(position)
                 position = position if piece is None else piece[0] + len(piece[1])
-            return self._size
+            return self._places.size
 
     def read(self, into: np.ndarray, offset: int) -> None:
         """Fill a uint8 array from byte `offset` of the plain text on."""
@@ -149,11 +313,11 @@ class PackedBytes:
 
     def ready(self, offset: int) -> bool:
         """Return whether byte `offset` can be read without waiting for the thread that unpacks it."""
-        return self._thread is None or self._kept(offset) is not None
+        return self._thread is None or self._pieces.find(offset) is not None
 
     def forget(self, end: int) -> None:
         """The text up to byte `end` need not be kept."""
-        RECENTLY.forget(self, end)
+        RECENTLY.forget(self._pieces, end)
 
     def stream(self, buffering: int = -1) -> BinaryIO:
         """The text as a file of its own position."""
@@ -171,11 +335,8 @@ class PackedBytes:
         """The error of a text that has fewer bytes than it had."""
         return DataError(f"The data file {self.path} was cut short while it was read.", path=self.path)
 
-    def _begin(self, place: Restart) -> Unpacker:
-        return unpacker(self.kind, self._file.bytes, place)
-
     def _some(self, view: memoryview, position: int) -> int:
-        if (piece := self._kept(position)) is None:
+        if (piece := self._pieces.find(position)) is None:
             with self._changed:
                 piece = self._piece(position)
         if piece is None:
@@ -187,76 +348,29 @@ class PackedBytes:
 
     def _piece(self, offset: int) -> tuple[int, bytes] | None:
         """The unpacked piece with byte `offset`, and where it begins; None after the end. `_changed` is held."""
-        while self._has_thread() and self._kept(offset) is None:
+        while self._has_thread() and self._pieces.find(offset) is None:
             if not self._offset <= offset < self._until:
                 self._until = 0
             self._wait_for_thread(once=True)
-        if (result := self._kept(offset)) is not None:
+        if (result := self._pieces.find(offset)) is not None:
             return result
-        if self._size is not None and offset >= self._size:
+        if self._places.size is not None and offset >= self._places.size:
             return None
-        place = self._place_before(offset)
-        if not place.plain <= self._unpacker.plain <= offset:
-            for value in list(self._ahead.items()):
-                self._was_read(*value)
-            self._unpacker = self._begin(place)
+        place = self._places.before(offset)
+        if not place.plain <= self._decoder.plain <= offset:
+            self._pieces.pass_over()
+            self._decoder.begin(place)
             if offset - place.plain > FAR and not self._warned:
                 self._tell_cost(place)
         while True:
-            begin = self._unpacker.plain
-            content = self._next()
+            begin = self._decoder.plain
+            content = self._decoder.next()
             if not content:
-                self._end(begin)
+                self._places.end(begin)
                 return None
-            RECENTLY.add(self, begin, content)
+            self._pieces.add(begin, content)
             if offset < begin + len(content):
-                self._last = begin, content
-                return self._last
-
-    def _place_before(self, position: int) -> Restart:
-        """The last place known from which byte `offset` can be unpacked."""
-        if self._table is not None:
-            return self._table.place(position)
-        return self._places[bisect_right(self._places, position, key=lambda item: item.plain) - 1]
-
-    def _end(self, plain: int) -> None:
-        """The text ends here.
-
-        Raises:
-            DataError: the table of frames says something else.
-        """
-        if self._table is not None and plain != self._size:
-            raise self._wrong_table(f"the text has {self._size:,} bytes, and it has {plain:,}")
-        self._size = plain
-
-    def _wrong_table(self, reason: str) -> DataError:
-        return DataError(
-            f"The seek table at the end of the compressed file {self.path} is wrong: it says that {reason}.",
-            path=self.path,
-            hint=f"compress it again: zstd -dc {self.path} | zstd > NEW.zst",
-        )
-
-    def _kept(self, offset: int) -> tuple[int, bytes] | None:
-        """The piece with byte `offset`, if it was unpacked not long ago, or ahead."""
-        begin, content = self._last
-        if begin <= offset < begin + len(content):
-            return self._last
-        for begin, content in list(self._ahead.items()):
-            if begin <= offset < begin + len(content):
-                self._was_read(begin, content)
-                self._last = begin, content
                 return begin, content
-        for begin, content in list(self.recent.items()):
-            if begin <= offset < begin + len(content):
-                self._last = begin, content
-                return begin, content
-        return None
-
-    def _was_read(self, begin: int, content: bytes) -> None:
-        """A piece is not ahead any more. It is in one of the two at any time: others look for it without a lock."""
-        RECENTLY.add(self, begin, content)
-        if self._ahead.pop(begin, None) is not None:
-            RECENTLY.release(self, len(content))
 
     def _unpack_ahead(self, position: int) -> None:
         """Let a thread unpack what follows byte `offset`, unless it does or that was unpacked before."""
@@ -265,26 +379,26 @@ class PackedBytes:
         with self._changed:
             if self._has_thread():
                 self._until = max(self._until, position + AHEAD) if self._until else 0
-            elif position <= self._unpacker.plain < position + AHEAD // 2 and self._unpacker.plain != self._size:
-                self._offset, self._until = self._unpacker.plain, position + AHEAD
+            elif position <= self._decoder.plain < position + AHEAD // 2 and self._decoder.plain != self._places.size:
+                self._offset, self._until = self._decoder.plain, position + AHEAD
                 self._thread = Thread(target=self._unpack_more, name="cntkpy-unpack", daemon=True)
                 self._thread.start()
 
     def _unpack_more(self) -> None:
-        """Return what the thread does. Damage is found once more, and raised, when a caller reads that far."""
+        """Unpack in the thread. Damage is found once more, and raised, when a caller reads that far."""
         extra, most = True, GATHERED + PIECE
         try:
-            while extra and RECENTLY.reserve(self, most):
+            while extra and RECENTLY.reserve(self._pieces, most):
                 content = b""
                 try:
-                    content = self._next()
+                    content = self._decoder.next()
                 finally:
-                    RECENTLY.release(self, most - len(content))
+                    RECENTLY.release(self._pieces, most - len(content))
                 with self._changed:
                     if content:
-                        self._ahead[self._offset] = content
+                        self._pieces.ahead[self._offset] = content
                     else:
-                        self._end(self._offset)
+                        self._places.end(self._offset)
                     self._offset += len(content)
                     extra = bool(content) and self._offset < self._until
                     self._changed.notify_all()
@@ -307,61 +421,6 @@ class PackedBytes:
         if self._thread is not None and not self._thread.is_alive():
             self._thread = None
         return self._thread is not None
-
-    def _next(self) -> bytes:
-        """The next bytes of the plain text, from many streams if these are short; none at its end."""
-        parts: list[bytes] = []
-        size = 0
-        try:
-            while size < GATHERED and (content := self._unpacker.piece()):
-                parts.append(content)
-                size += len(content)
-                self._note(self._unpacker.plain)
-        except Broken as error:
-            self._unpacker = _Fails(self._unpacker.plain, error)
-            if parts:  # what is sound comes first
-                return b"".join(parts)
-            if error.program:
-                raise DataError(
-                    f"The compressed file {self.path} cannot be read (the part at byte {error.offset}): {error}.",
-                    path=self.path,
-                    hint=f"unpack it ({error.program} {self.path} > NEW), or compress it with other options",
-                ) from None
-            raise DataError(
-                f"The compressed file {self.path} is damaged at byte {error.offset}: {error}.",
-                path=self.path,
-                hint=f"{TOOLS[self.kind]} {self.path} tests it; make it again",
-            ) from None
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _note(self, plain: int) -> None:
-        """Note that unpacking can begin again here, if it can and was not noted before."""
-        if plain > BELIEVED and plain > UNBELIEVABLE * self.packed_size:
-            raise DataError(
-                f"The compressed file {self.path} has {self.packed_size:,} bytes and unpacks to more than {plain:,}: "
-                "this is not believed to be data.",
-                path=self.path,
-                hint="unpack it, if it is",
-            )
-        if self._table is not None:  # it has the places; each that is passed is compared
-            place = self._unpacker.restart()
-            if place is not None and not self._table.has(place):
-                raise self._wrong_table(f"no frame ends at byte {place.packed:,}, {plain:,} of the text")
-            if plain >= self._table.plain[-1] and self._unpacker.piece():
-                raise self._wrong_table(f"the text has {self._size:,} bytes, and it has more")
-            return
-        since = plain - self._places[-1].plain
-        if since < self._apart:
-            return
-        place = self._unpacker.restart(copied=since >= self._copies_apart)
-        if place is None:
-            return
-        self._places.append(place)
-        self._copies += place.state is not None
-        if self._copies > MOST_PLACES or len(self._places) > MOST_STARTS:
-            self._places = self._places[::2]
-            self._copies = sum(location.state is not None for location in self._places)
-            self._apart, self._copies_apart = 2 * self._apart, 2 * self._copies_apart
 
     def _tell_cost(self, place: Restart) -> None:
         self._warned = True

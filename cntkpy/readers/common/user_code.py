@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sysconfig
 import traceback
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,8 +41,16 @@ def calling(call: str, if_missing: str | None = None) -> Generator[None]:
         raise DataError(f"{call} failed: {reason}", hint=hint, notes=place_of(error)) from error
 
 
-def check_interface(made: object, interface: type, section: ConfigParameters) -> None:
+def check_interface(
+    made: object, interface: type, section: ConfigParameters, former_names: Mapping[str, str] | None = None
+) -> None:
     """See that what a plug-in has made can do what is going to be asked of it.
+
+    Args:
+        made: The object.
+        interface: The protocol.
+        section: The section that describes the object.
+        former_names: By a name of the protocol, another one that will do.
 
     Raises:
         ConfigError: names of the interface that it does not have, all of them.
@@ -50,7 +58,9 @@ def check_interface(made: object, interface: type, section: ConfigParameters) ->
     known = set(dir(made))
     if "__getattr__" in known:  # it passes on what others can do
         return
-    missing = [name for name in vars(interface) if not name.startswith("_") and name not in known]
+    former = former_names or {}
+    names = [name for name in vars(interface) if not name.startswith("_")]
+    missing = [name for name in names if known.isdisjoint({name, former.get(name, name)})]
     if missing:
         message = f"{section.path}: {type(made).__name__} is not a {interface.__name__}: it lacks {', '.join(missing)}"
         hint = "docs/data-interfaces.md has the interface, cntkpy.testing what tests it"

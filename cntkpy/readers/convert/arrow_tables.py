@@ -6,6 +6,8 @@ A column that is written says in the metadata of its field, under `cntkpy`, what
 
 from __future__ import annotations
 
+import logging
+import shlex
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,9 +35,11 @@ from cntkpy.readers.formats.tables.files import ArrowTable, ParquetTable, TableF
 from cntkpy.readers.formats.tables.library import arrow, broken, parquet
 
 from .batches import Batch, Stream, class_numbers
+from .named_columns import NamedColumns, refuse_values
 from .sources import Input, from_reader, single
 from .targets import Target
 
+log = logging.getLogger("cntkpy.readers")
 FEATURES, LABELS = "features", "labels"
 GROUP = 32 << 20
 """Bytes of a row group that is written, about."""
@@ -43,32 +47,43 @@ _MOST_CLASSES = 1 << 20
 
 
 def from_parquet(
-    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", labels: str | None = None
+    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", options: NamedColumns | None = None
 ) -> Input:
     """A Parquet file; see `_from_table`."""
-    return _from_table("ParquetDeserializer", ParquetTable(single(paths, "a Parquet file")), streams, precision, labels)
+    return _from_table(
+        "ParquetDeserializer", ParquetTable(single(paths, "a Parquet file")), streams, precision, options
+    )
 
 
 def from_arrow(
-    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", labels: str | None = None
+    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", options: NamedColumns | None = None
 ) -> Input:
     """A file in Arrow's file format; see `_from_table`."""
-    return _from_table("ArrowDeserializer", ArrowTable(single(paths, "an Arrow file")), streams, precision, labels)
+    return _from_table("ArrowDeserializer", ArrowTable(single(paths, "an Arrow file")), streams, precision, options)
 
 
-def _from_table(kind: str, table: TableFile, streams: Sequence[Stream], precision: str, labels: str | None) -> Input:
+def _from_table(
+    kind: str, table: TableFile, streams: Sequence[Stream], precision: str, options: NamedColumns | None
+) -> Input:
     """The columns of a table as streams.
 
-    With `labels` there are two: `labels`, the classes of that column, and `features`, all columns of numbers. Else
-    those that are asked for, each the column of its name; else all columns.
+    With `labels` or `target` there are two: `labels`, the classes or values of that column, and `features`, all columns
+    of numbers. Else those that are asked for, each the column of its name; else all columns.
     """
-    if streams and labels is not None:
-        raise ConfigError("BadStream", "--labels and --stream both say what the columns are", hint="use one of them")
-    if labels is not None:
-        result, sources = _two(table, labels)
+    options = options or NamedColumns()
+    options.check(streams)
+    for name in options.dropped:
+        table.field(name)
+    kept = [name for name in table.names if name not in options.dropped and _mark(table, name) != [KEY]]
+    if options.predicted is not None:
+        result, sources = _two(table, options, kept)
     else:
-        result = list(streams) or [_stream_of(table, name) for name in table.names if _mark(table, name) != [KEY]]
-        sources = {s.name: {"alias": s.name} for s in result}
+        result = list(streams) or [_stream_of(table, name) for name in kept]
+        sources: dict[str, dict[str, Any]] = {s.name: {"alias": s.name} for s in result}
+    if options.missing is not None:
+        for s in result[:1] if options.target is not None else result:  # values to be predicted are not filled in
+            if s.form == "dense" and is_number(table.field((sources[s.name].get("columns") or [s.name])[0]).type):
+                sources[s.name]["missing"] = [repr(options.missing)] * s.dim
     inputs = {
         s.name: {"dim": s.dim, "format": "dense" if s.form == "dense" else "sparse"} | sources[s.name] for s in result
     }
@@ -84,23 +99,37 @@ def _from_table(kind: str, table: TableFile, streams: Sequence[Stream], precisio
     return replace(read, streams=result, names=names, files=[table.path])
 
 
-def _two(table: TableFile, labels: str) -> tuple[list[Stream], dict[str, dict[str, Any]]]:
+def _two(
+    table: TableFile, options: NamedColumns, kept: Sequence[str]
+) -> tuple[list[Stream], dict[str, dict[str, Any]]]:
     """Features and labels, and where they are."""
+    labels = options.predicted or ""
     table.field(labels)
-    numbers = [name for name in table.names if name != labels and is_number(table.field(name).type)]
+    if labels in options.dropped:
+        option = "--labels" if options.labels is not None else "--target"
+        raise ConfigError("Conflict", f"{option} {labels} is left out by --drop", hint="leave one of them out")
+    numbers = [name for name in kept if name != labels and is_number(table.field(name).type)]
     if not numbers:
         raise UserError("NoStreams", f"{table.path} has no columns of numbers besides '{labels}'")
-    other_names = [
-        name for name in table.names if name != labels and name not in numbers and _mark(table, name) != [KEY]
-    ]
-    if other_names:
+    no_numbers = [name for name in kept if name != labels and name not in numbers]
+    if no_numbers:
+        drop = " ".join(f"--drop {shlex.quote(name)}" for name in no_numbers)
         raise UserError(
             "BadStream",
-            f"{table.path}: these columns are not numbers: {shorten(', '.join(other_names))}",
-            hint="name the columns that are converted: --stream NAME:DIM[:FORM]",
+            f"{table.path}: these columns are not numbers: {shorten(', '.join(no_numbers))}",
+            hint=f"leave them out: {shorten(drop, 300)}",
         )
-    classes = _stream_of(table, labels, classes=True)
-    streams = [Stream(FEATURES, len(numbers)), Stream(LABELS, classes.dim, "class")]
+    kind = table.field(labels).type
+    if options.target is not None and not is_number(kind):
+        raise UserError(
+            "BadStream", f"{table.path}: column '{labels}' is {kind}: these are no values", hint="use --labels"
+        )
+    classes = Stream(LABELS, 1) if options.target is not None else _stream_of(table, labels, classes=True)
+    if options.target is None and classes.form == "dense":
+        log.warning(
+            "Column '%s' has numbers that are not whole: they are values of one dimension, not classes.", labels
+        )
+    streams = [Stream(FEATURES, len(numbers)), Stream(LABELS, classes.dim, classes.form)]
     return streams, {FEATURES: {"columns": numbers}, LABELS: {"alias": labels}}
 
 
@@ -135,11 +164,20 @@ def _stream_of(table: TableFile, name: str, classes: bool = False) -> Stream:
 
 
 def _largest(table: TableFile, name: str) -> int:
+    """Return the largest class of a column of whole numbers.
+
+    Raises:
+        UserError: the numbers hardly recur, so that they are no classes. DataError: they are too large.
+    """
     largest = 0
+    distinct: set[int] = set()
     for group in range(table.groups):
         for array in table.read(group, [name])[name]:
             if len(array) > array.null_count:
-                largest = max(largest, int(array.drop_null().to_numpy(zero_copy_only=False).max()))
+                values = np.unique(array.drop_null().to_numpy(zero_copy_only=False))
+                largest = max(largest, int(values[-1]))
+                distinct.update(values[:_MOST_CLASSES].tolist())
+    refuse_values(table.path, f"'{name}'", len(distinct), sum(table.rows()))
     if largest >= _MOST_CLASSES:
         raise DataError(f"{table.path}: column '{name}' has the class {largest}: is it a class?", path=table.path)
     return largest

@@ -15,10 +15,11 @@ from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, shorten,
 from cntkpy.readers.common.labels import in_order
 from cntkpy.readers.common.packed import open_data
 from cntkpy.readers.errors import DataError
-from cntkpy.readers.formats.tables.csv.text import CsvText, TextBlock, is_number
+from cntkpy.readers.formats.tables.csv.text import MISSING, CsvText, TextBlock, is_number
 from cntkpy.readers.formats.tables.library import arrow, broken, compute
 
 from .batches import Batch, Part, Stream, one_hot
+from .named_columns import NamedColumns, refuse_values
 from .sources import Input, batch_size
 
 log = logging.getLogger("cntkpy.readers")
@@ -27,7 +28,7 @@ FEATURES, LABELS = "features", "labels"
 
 
 def from_csv(
-    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", labels: str | None = None
+    paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", options: NamedColumns | None = None
 ) -> Input:
     """A table, and perhaps a file with the names of the classes, one a line.
 
@@ -40,21 +41,22 @@ def from_csv(
         paths: the table; the names of the classes.
         streams: what the columns are.
         precision: "float" or "double".
-        labels: name of the column with the classes, or its number from 1.
+        options: which columns are what, by names or numbers from 1.
 
     Raises:
         UserError: the columns cannot be distinguished. DataError: a row is not as the table's first ones.
     """
     if len(paths) > 2:
         raise ConfigError("TooManyFiles", f"a table is one file, and one of class names: {' '.join(paths)}")
-    if streams and labels is not None:
-        raise ConfigError("BadStream", "--labels and --stream both say what the columns are", hint="use one of them")
+    options = options or NamedColumns()
+    options.check(streams)
     if any(s.form == "sparse" for s in streams):
         raise ConfigError("BadStream", "a table has no sparse streams", hint="read them as dense")
     table = _Table(paths[0])
-    columns = _described(table, streams) if streams else _found(table, labels)
+    kept_columns = _kept(table, options.dropped)
+    columns = _described(table, streams, kept_columns) if streams else _found(table, options, kept_columns)
     label_names = _names_of(paths[1]) if len(paths) == 2 else None
-    if labels is not None and label_names is None:
+    if options.labels is not None and label_names is None:
         columns = [_Columns(c.name, c.columns, "dense") if _has_values(table, c) else c for c in columns]
     if label_names is not None and not any(column.form == "class" for column in columns):
         raise UserError("BadStream", f"{paths[1]} has names of classes, but no stream has classes")
@@ -74,7 +76,7 @@ def from_csv(
     kept = [Stream(s.name, max(s.dim, streams[i].dim if streams else 0), s.form) for i, s in enumerate(kept)]
     return Input(
         kept,
-        _batches(table, columns, kept, names, np.float64 if precision == "double" else np.float32),
+        _batches(table, columns, kept, names, np.float64 if precision == "double" else np.float32, options),
         labels={name: dict(enumerate(several)) for name, several in names.items()},
         precision=precision,
         files=paths,
@@ -137,39 +139,58 @@ class _Table(CsvText):
 
 
 def _has_values(table: _Table, column: _Columns) -> bool:
-    """Return whether the column of labels has numbers that are not whole: values, not classes."""
+    """Return whether the column of labels has numbers that are not whole: values, not classes.
+
+    Raises:
+        UserError: it has whole numbers that hardly recur.
+    """
     if column.form != "class":
         return False
-    cells = table.classes(column.columns[0])
-    if not all(map(is_number, cells)) or all(float(cell).is_integer() for cell in cells):
-        return False
     title = table.title(column.columns[0])
+    cells = table.classes(column.columns[0])
+    if not all(map(is_number, cells)):
+        return False
+    if all(float(cell).is_integer() for cell in cells):
+        refuse_values(table.path, title, len(cells), sum(len(block.columns[0]) for block in table.cells()))
+        return False
     log.warning("Column %s has numbers that are not whole: they are values of one dimension, not classes.", title)
     return True
 
 
-def _found(table: _Table, labels: str | None) -> list[_Columns]:
-    """Which columns are what, when only the one with the classes is named, or none."""
-    if labels is not None:
-        column = _column(table, labels)
+def _kept(table: _Table, dropped: Sequence[str]) -> list[int]:
+    """Return the columns that are not left out, from left to right."""
+    numbers = {_column(table, name) for name in dropped}
+    if len(numbers) == table.width:
+        raise UserError("NoStreams", f"--drop leaves out all columns of {table.path}")
+    return [i for i in range(table.width) if i not in numbers]
+
+
+def _found(table: _Table, options: NamedColumns, kept: Sequence[int]) -> list[_Columns]:
+    """Which columns are what, when only the one with the classes or values is named, or none."""
+    if (predicted := options.predicted) is not None:
+        column = _column(table, predicted)
+        if column not in kept:
+            option = "--labels" if options.labels is not None else "--target"
+            raise ConfigError("Conflict", f"{option} {predicted} is left out by --drop", hint="leave one of them out")
     else:
-        texts = [i for i, cell in enumerate(table.first) if not is_number(cell)]
+        texts = [i for i in kept if not is_number(table.first[i])]
         if len(texts) != 1:
-            last = table.header[-1] if table.header is not None else table.width
+            last = table.header[kept[-1]] if table.header is not None else kept[-1] + 1
             several = (
                 f"columns {', '.join(map(table.title, texts))} hold texts" if texts else "all columns hold numbers"
             )
             raise UserError(
                 "NoStreams",
                 f"{table.path}: {several}: which one holds the classes?",
-                hint=f"name it: --labels {last}; without classes, name the streams from left to right: "
-                f"--stream {FEATURES}:{table.width}",
+                hint=f"name it: --labels {last}, or --target {last} if it has values; without either, name the streams "
+                f"from left to right: --stream {FEATURES}:{len(kept)}",
             )
         column = texts[0]
-    other_indexes = tuple(i for i in range(table.width) if i != column)
-    if not other_indexes:
+    features = tuple(i for i in kept if i != column)
+    if not features:
         raise UserError("NoStreams", f"{table.path} has one column, and that holds the classes")
-    return [_Columns(FEATURES, other_indexes, "dense"), _Columns(LABELS, (column,), "class")]
+    form = "class" if options.target is None else "dense"
+    return [_Columns(FEATURES, features, "dense"), _Columns(LABELS, (column,), form)]
 
 
 def _column(table: _Table, name: str) -> int:
@@ -187,19 +208,19 @@ def _column(table: _Table, name: str) -> int:
     )
 
 
-def _described(table: _Table, streams: Sequence[Stream]) -> list[_Columns]:
+def _described(table: _Table, streams: Sequence[Stream], kept: Sequence[int]) -> list[_Columns]:
     """The columns of streams that stand side by side."""
     columns: list[_Columns] = []
     position = 0
     for s in streams:
         width = 1 if s.form == "class" else s.dim
-        columns.append(_Columns(s.name, tuple(range(position, position + width)), s.form))
+        columns.append(_Columns(s.name, tuple(kept[position : position + width]), s.form))
         position += width
-    if position != table.width:
+    if position != len(kept):
         raise UserError(
             "BadStream",
-            f"{table.path} has {table.width} columns, but the streams have {position}",
-            hint="--stream names all columns from left to right; one of form class has one",
+            f"{table.path} has {len(kept)} columns, but the streams have {position}",
+            hint="--stream names all columns from left to right; one of form class has one; --drop leaves one out",
         )
     return columns
 
@@ -221,7 +242,12 @@ def _names_of(path: str) -> list[str]:
 
 
 def _batches(
-    table: _Table, columns: Sequence[_Columns], streams: Sequence[Stream], names: dict[str, list[str]], dtype: type
+    table: _Table,
+    columns: Sequence[_Columns],
+    streams: Sequence[Stream],
+    names: dict[str, list[str]],
+    dtype: type,
+    options: NamedColumns,
 ) -> Iterator[Batch]:
     size, done = batch_size(streams), 0
     for block in table.cells():
@@ -234,7 +260,8 @@ def _batches(
                 if of.form == "class":
                     parts[of.name] = Part(one_hot(_classes(table, piece, of, names[of.name]), stream), lengths)
                 else:
-                    parts[of.name] = Part(_values(table, piece, of.columns).astype(dtype), lengths)
+                    missing = None if options.target is not None and of.name == LABELS else options.missing
+                    parts[of.name] = Part(_values(table, piece, of.columns, missing).astype(dtype), lengths)
             yield Batch(range(done, done + count), parts)
             done += count
 
@@ -257,8 +284,10 @@ def _classes(table: _Table, piece: Block, of: _Columns, names: Sequence[str]) ->
     )
 
 
-def _values(table: _Table, piece: Block, columns: Sequence[int]) -> np.ndarray:
-    """Numbers float64 (rows, columns)."""
+def _values(table: _Table, piece: Block, columns: Sequence[int], missing: float | None) -> np.ndarray:
+    """Numbers float64 (rows, columns); missing: what stands for missing ones."""
+    if missing is not None:
+        piece = piece._replace(columns=[_filled(column, missing) for column in piece.columns])
     out = np.empty((len(piece.columns[0]), len(columns)))
     try:
         for index, column in enumerate(columns):
@@ -278,6 +307,12 @@ def _values(table: _Table, piece: Block, columns: Sequence[int]) -> np.ndarray:
     return out
 
 
+def _filled(cells: Any, missing: float) -> Any:
+    """Return texts with a number in place of missing values and NaN."""
+    absent = compute().is_in(cells, value_set=arrow().array([*MISSING, "nan", "NaN", "NAN", "-nan"]))
+    return compute().if_else(absent, arrow().scalar(repr(missing)), cells)
+
+
 def _first_without(piece: Block, columns: Sequence[int]) -> int | None:
     """The first row with a cell that is no number; None if there is none."""
     rows = zip(*(piece.columns[i].to_pylist() for i in columns), strict=True)
@@ -295,8 +330,5 @@ def _cure(cell: str, title: str) -> str:
     if is_number(cell.replace(",", ".", 1)):
         return "write a decimal point instead of the comma"
     if not cell.strip() or cell.strip().lower() in ("na", "n/a", "nan", "null", "none", "?", "-"):
-        return "leave rows with missing values out, or fill them in"
-    return (
-        f"if it holds the classes: --labels {title}; without the column, a reader section with a CsvDeserializer and "
-        "columns = (...) reads the others: cntkpy convert configFile=FILE reader OUTPUT"
-    )
+        return "--missing NUMBER stands for missing values; `cntkpy new config` puts means in their place"
+    return f"if it holds the classes: --labels {title}; to leave the column out: --drop {title}"

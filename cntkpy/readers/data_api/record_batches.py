@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cntkpy.readers.errors import ArgumentError, DataError
@@ -18,7 +18,16 @@ from cntkpy.readers.formats.tables.library import arrow
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.streams import StreamInformation
 
+from .arrays import PlainSource
 from .rows import rows_of
+
+
+def record_batches(source: PlainSource, minibatch_size: int, partitions: int, partition: int) -> Iterator[Any]:
+    """Yield the minibatches from the current position on; see `MinibatchSource.record_batches`."""
+    single = source.has_single_samples
+    while (plain := source.next_plain(minibatch_size, partitions, partition)) is not None:
+        if len(plain.keys):
+            yield record_batch(plain, source.stream_infos(), single)
 
 
 def record_batch(minibatch: Minibatch, streams: Sequence[StreamInformation], single: bool) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.narrowing import is_dict
 from cntkpy.cntk_config.parameters import ConfigParameters
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.common.user_code import calling
 from cntkpy.readers.contracts import Closes
 from cntkpy.readers.epochs import EpochReader, EpochRequest
@@ -138,8 +139,8 @@ class SourceReader(EpochReader):
         with calling(f"{self._name}.restore_from_checkpoint({state!r})"):
             self.source.restore_from_checkpoint(dict(state))
 
-    def state(self) -> dict[str, Any]:
-        """The position of the source and of the epoch, JSON-able."""
+    def get_state(self) -> State:
+        """Return the position of the source and of the epoch."""
         return {
             "source": self._position(),
             "epoch": self._epoch,
@@ -161,10 +162,10 @@ class SourceReader(EpochReader):
     def restore_epoch(self, state: dict[str, Any]) -> None:
         """Go to where `epoch_state` was taken; ignores the position of a reader of another kind."""
         if "source" in state:
-            self.restore(state)
+            self.set_state(state)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume where `state` was taken; a `start_minibatch_loop` that follows continues there with its epoch."""
+    def set_state(self, state: State) -> None:
+        """Resume where `get_state` was called; a `start_minibatch_loop` that follows continues there with its epoch."""
         if not is_dict(state) or "source" not in state:
             raise ArgumentError(f"this is not the position of a {self._name}")
         self._restore(state["source"])

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from cntkpy.readers.common.selection import Selection
-from cntkpy.readers.contracts import NO_LIMIT, Data, Order, Store
+from cntkpy.readers.common.planned import NO_LIMIT, Limits, Planned, State
+from cntkpy.readers.contracts import Data, Order, Store, WaitsForData
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.streams import StreamInformation
 
 from .invalid import InvalidSequences
 
-Position = tuple[dict[str, Any], Any]
+Position = tuple[State, Any]
 """The state of the order, and what the packer holds back, JSON-able."""
-Made = tuple[Minibatch | None, dict[str, Any], Any]
+Made = tuple[Minibatch | None, State, Any]
 """A minibatch, None at the end of the epoch, and the position after it."""
 
 
@@ -35,7 +36,6 @@ class Inputs:
         worker_size: Samples of this worker, if `counts_own`; else `minibatch_size`.
         counts_own: Whether each worker counts its own samples; else all take the same minibatch and share it.
         slots: Parallel sequences, of all workers together; 0 where the minibatch size decides.
-        waits: Whether the order has to wait for data before it can give the next sequences.
     """
 
     timeline: Order
@@ -46,7 +46,6 @@ class Inputs:
     worker_size: int = 1
     counts_own: bool = False
     slots: int = 0
-    waits: Callable[[], bool] = lambda: False
 
     @property
     def streams(self) -> Sequence[StreamInformation]:
@@ -58,9 +57,23 @@ class Inputs:
         """Samples of the whole data set (sum of nominal sequence lengths)."""
         return self.deserializer.table.num_samples
 
-    def select(self) -> Selection | None:
-        """The sequences of the next minibatch; None at the end of the epoch."""
-        return self.timeline.next(NO_LIMIT if self.counts_own else self.minibatch_size, self.worker_size)
+    @property
+    def limits(self) -> Limits:
+        """Sizes of one minibatch."""
+        return Limits(NO_LIMIT if self.counts_own else self.minibatch_size, self.worker_size)
+
+    def plan(self, limits: Limits | None = None) -> Planned | None:
+        """Return the next minibatch of the order, of these sizes if they are given; None at the end of the epoch."""
+        self.timeline.limits = limits or self.limits
+        return next(self.timeline, None)
+
+    def waits(self) -> bool:
+        """Return whether the order has to wait for data before it can plan one more minibatch."""
+        return self._waiting is not None and self._waiting.waits
+
+    @cached_property
+    def _waiting(self) -> WaitsForData | None:
+        return self.timeline if isinstance(self.timeline, WaitsForData) else None
 
     def own_slots(self) -> int:
         """Of the slots, those of this worker; one at least."""
@@ -75,8 +88,8 @@ class Inputs:
 class Packer(Protocol):
     """A stage that makes minibatches of an order, data and a store: its `Inputs`."""
 
-    def __next__(self) -> Iterable[Made]:
-        """Return at least one minibatch, None at the end of the epoch, each with the position after it."""
+    def __next__(self) -> Made:
+        """Return the next minibatch, None at the end of the epoch, and the position after it."""
         ...
 
     def get_state(self) -> Any:
@@ -99,23 +112,13 @@ class InStep(ABC):
         self.inputs = inputs
 
     @abstractmethod
-    def next(self) -> Minibatch | None:
+    def _make(self) -> Minibatch | None:
         """Return the next minibatch, None at the end of the epoch."""
 
     @abstractmethod
     def get_state(self) -> Any:
         """Return what is held back, JSON-able."""
 
-    def __next__(self) -> Iterable[Made]:
+    def __next__(self) -> Made:
         """Return one minibatch and the position after it."""
-        return single(self.next(), self.inputs.timeline.state(), self.get_state())
-
-
-def single(minibatch: Minibatch | None, order: dict[str, Any], held: Any = None) -> Iterable[Made]:
-    """Return one minibatch, which the iterator does not keep: the memory is used again for the next one."""
-    return _popped([(minibatch, order, held)]) if minibatch is not None else [(None, order, held)]
-
-
-def _popped(made: list[Made]) -> Iterator[Made]:
-    while made:
-        yield made.pop()
+        return self._make(), self.inputs.timeline.get_state(), self.get_state()

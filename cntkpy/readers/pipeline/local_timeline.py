@@ -6,176 +6,34 @@ worker counts its own samples.
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from cntkpy.readers.common.arguments import state_field
-from cntkpy.readers.common.chunk import Chunk, Part
-from cntkpy.readers.common.sequences import SequenceTable, starts_of
-from cntkpy.readers.common.threads import threads_for
+from cntkpy.readers.common.planned import NO_LIMIT, Limits, LoadHints, Planned, State
+from cntkpy.readers.common.sequences import starts_of
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import DataError
-from cntkpy.readers.streams import StreamInformation
 
-from .randomize import Selection, mersenne, order_functions
-
-SHIFT = 32
-_NO_LIMIT = 2**63 - 1
-
-
-@runtime_checkable
-class WindowedData(Protocol):
-    """Data that come in chunks of unknown size."""
-
-    @property
-    def streams(self) -> Sequence[StreamInformation]:
-        """The streams of every sequence."""
-        ...
-
-    @property
-    def chunks(self) -> int:
-        """Number of chunks."""
-        ...
-
-    @property
-    def thread_safe(self) -> bool:
-        """True if several chunks may be loaded at once."""
-        ...
-
-    def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        """The sequences of a chunk and their nominal lengths int64[n]. Called on one thread at a time."""
-        ...
-
-    @property
-    def table(self) -> SequenceTable:
-        """Only for keys; the sizes in it mean nothing."""
-        ...
-
-
-LOAD_AHEAD_SECONDS = 0.05
-"""Chunks are loaded ahead that take about so long to load, one of them at least."""
-
-MAX_CHUNKS_AHEAD = 32
-"""At most that many chunks are loaded ahead, where a window does not need more."""
-
-
-class WindowStore:
-    """Loads chunks, the ones needed soon on background threads, and keeps those of the windows at hand.
-
-    They are kept until nothing that was given out so far can ask for them again: going back to the last minibatch
-    loads nothing twice.
-    """
-
-    def __init__(self, data: WindowedData):
-        self.data = data
-        self._chunks: dict[int, Future[tuple[Chunk, np.ndarray]]] = {}
-        self._threads = threads_for(True) if data.thread_safe else 1
-        self._pool = ThreadPoolExecutor(self._threads, "cntkpy-chunks")  # always these threads call the data
-        self._lock = threading.Lock()
-        self._seconds, self._count = 0.0, 0
-
-    @property
-    def depth(self) -> int:
-        """Number of chunks to load ahead: as many as there are threads, more of those that load quickly."""
-        if not self._count:
-            return self._threads
-        in_time = int(LOAD_AHEAD_SECONDS * self._count / max(self._seconds, 1e-9))
-        return max(self._threads, min(in_time, MAX_CHUNKS_AHEAD))
-
-    def _load(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        began = time.perf_counter()
-        loaded = self.data.load_window_chunk(chunk)
-        self._seconds += time.perf_counter() - began
-        self._count += 1
-        return loaded
-
-    def ahead(self, chunks: Sequence[int]) -> None:
-        """Begin to load chunks that will be asked for."""
-        with self._lock:
-            for chunk in chunks:
-                if chunk not in self._chunks:
-                    self._chunks[chunk] = self._pool.submit(self._load, chunk)
-
-    def get(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        """A chunk and the nominal lengths of its sequences."""
-        self.ahead([chunk])
-        try:
-            return self._chunks[chunk].result()
-        except BaseException:
-            self._chunks.pop(chunk, None)
-            raise
-
-    def is_loaded(self, chunk: int) -> bool:
-        """Return whether a chunk is loaded."""
-        load = self._chunks.get(chunk)
-        return load is not None and load.done()
-
-    def missing(self, chunks: Sequence[int]) -> bool:
-        """Return whether one of these chunks is not loaded, and not being loaded."""
-        return any(chunk not in self._chunks for chunk in chunks)
-
-    def loaded(self) -> set[int]:
-        """The chunks that are loaded or being loaded."""
-        with self._lock:
-            return set(self._chunks)
-
-    def free(self, chunks: set[int]) -> None:
-        """Free these chunks."""
-        with self._lock:
-            for chunk in chunks:
-                if (load := self._chunks.pop(chunk, None)) is not None:
-                    load.cancel()
-
-    def begin(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None = None,
-        ahead: np.ndarray | None = None,
-        following: object = None,
-    ) -> Callable[[], list[Part]]:
-        """The parts that hold these sequences, in minibatch order.
-
-        The timeline has loaded them already, so they are there before the function is called; it frees the chunks
-        that are not needed any more.
-        """
-        del keep, ahead, following
-        chunks = sequences >> SHIFT
-        parts: list[Part] = []
-        for chunk in np.unique(chunks).tolist():
-            where = np.flatnonzero(chunks == chunk)
-            parts.append(Part(self.get(chunk)[0], sequences[where] - (chunk << SHIFT), where))
-        return lambda: parts
-
-    def close(self) -> None:
-        """Free all chunks."""
-        self.free(self.loaded())
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _Made(NamedTuple):
-    """A selection that was made: where reading is after it, the chunks it is of, and those needed from there."""
-
-    place: tuple[int, ...]
-    used: set[int]
-    keep: set[int]
-
-
-def _place_of(state: dict[str, Any]) -> tuple[int, ...]:
-    """Return what distinguishes positions."""
-    names = ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow", "baseSampleCount", "baseSweepCount")
-    return tuple(int(state[name]) for name in names)
+from .randomize import mersenne, order_functions
+from .window_store import SHIFT, ChunkUses, WindowStore
 
 
 @dataclass
 class _Gathered:
-    """Sequences of the next minibatch so far. worker_size: its samples; barren: ends of sweeps that were passed."""
+    """Sequences of the next minibatch so far.
+
+    Attributes:
+        worker_size: Samples that it should have.
+        numbers: The sequences.
+        keep: Chunks that were passed.
+        taken: Samples of the sequences.
+        barren: Ends of sweeps that were passed.
+        end_of_sweep: Whether there was one.
+    """
 
     worker_size: int
     numbers: list[np.ndarray] = field(default_factory=list[np.ndarray])
@@ -193,7 +51,8 @@ class _ChunkOrder:
         chunks: How many there are.
         shuffled: Whether each sweep has an order of its own; else it is that of the file.
         seed: Of the first sweep's order.
-        workers, rank: How many workers read, and the number of this one.
+        workers: How many workers read.
+        rank: The number of this one.
     """
 
     chunks: int
@@ -213,6 +72,10 @@ class _ChunkOrder:
         """This worker's chunks of a sweep from a place on."""
         order = self.of_sweep(sweep)
         return (int(order[position]) for position in range(place, self.chunks) if self.is_own(position))
+
+    def share(self, samples: int) -> int:
+        """Return how many of these samples of all workers this one reads."""
+        return samples // self.workers + (self.rank < samples % self.workers)
 
     def is_own(self, place: int) -> bool:
         """Return whether this worker reads the chunk at a place of a sweep: in file order all do, and share it."""
@@ -244,11 +107,174 @@ class _Window:
         return int(self.starts[-1] - self.starts[sequence])
 
 
+@dataclass
+class _Position:
+    """Position of reading, with CNTK's names in a saved state.
+
+    Attributes:
+        sweep: The sweep.
+        place: The place of the next part of a window among the chunks of the sweep.
+        sequence: Sequences of the sweep before that part.
+        next: The next sequence in the part.
+        sweeps_done: Ends of sweeps that were passed.
+        samples: Samples of this worker that were given out.
+        budget: What remains of the size of the window.
+    """
+
+    sweep: int = 0
+    place: int = 0
+    sequence: int = 0
+    next: int = 0
+    sweeps_done: int = 0
+    samples: int = 0
+    budget: int = 0
+
+    def get_state(self) -> State:
+        """Return the position."""
+        return {name: getattr(self, field) for name, field in _STATE_NAMES.items()}
+
+    @staticmethod
+    def of_state(state: State, window: int) -> _Position:
+        """Return the position that a state holds; `window` is the size of a whole window."""
+        required = ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow")
+        sweep, place, sequence = (state_field(state, name) for name in required)
+        return _Position(
+            sweep,
+            place,
+            int(state.get("currentSequencePosition", 0)),
+            sequence,
+            int(state.get("baseSweepCount", sweep)),
+            int(state.get("baseSampleCount", 0)),
+            int(state.get("windowLeft", window)),
+        )
+
+
+_STATE_NAMES = {
+    "sweepIndex": "sweep",
+    "chunkPosition": "place",
+    "currentSequencePosition": "sequence",
+    "baseCurrentSequencePositionInWindow": "next",
+    "baseSweepCount": "sweeps_done",
+    "baseSampleCount": "samples",
+    "windowLeft": "budget",
+}
+
+
+@dataclass
+class EpochEnd:
+    """The end of the data, or of an epoch: samples of all workers, or sweeps; None: there is no such end."""
+
+    samples: int | None = None
+    sweeps: int | None = None
+
+    def samples_left(self, position: _Position, order: _ChunkOrder) -> int:
+        """Return how many samples this worker reads up to it."""
+        return NO_LIMIT if self.samples is None else order.share(self.samples) - position.samples
+
+
+class _Windows:
+    """Loads windows of chunks, part by part.
+
+    Args:
+        store: Loads chunks.
+        order: The order of chunks, and the share of this worker.
+        size: Chunks of this worker that are shuffled together; with `in_samples`, samples.
+        in_samples: Whether the size is counted in samples.
+    """
+
+    def __init__(self, store: WindowStore, order: _ChunkOrder, size: int, in_samples: bool):
+        self._store, self._order = store, order
+        self.size, self.in_samples = size, in_samples
+        self._largest_chunk = 1  # samples
+
+    def chunks_from(self, position: _Position) -> tuple[list[int], int, int]:
+        """Return this worker's chunks of a part, where it ends in the sweep, what remains of the budget."""
+        order = self._order.of_sweep(position.sweep)
+        place, budget = position.place, position.budget
+        chunks: list[int] = []
+        while place < self._order.chunks and budget > 0:
+            chunk = int(order[place])
+            if self._order.is_own(place):
+                chunks.append(chunk)
+                budget -= int(self._store.get(chunk)[1].sum()) if self.in_samples else 1
+            place += 1
+        return chunks, place, budget
+
+    def load(self, position: _Position, chunks: list[int], end: int, left: int) -> _Window:
+        """Return a part that has these chunks; the other arguments are those of a `_Window`."""
+        self._store.ahead(chunks)
+        loaded = [self._store.get(chunk)[1] for chunk in chunks]
+        lengths = np.concatenate([np.empty(0, np.int64), *loaded])
+        numbers = np.concatenate(
+            [np.empty(0, np.int64), *((c << SHIFT) + np.arange(len(n)) for c, n in zip(chunks, loaded, strict=True))]
+        )
+        self._largest_chunk = max([self._largest_chunk, *(int(chunk_lengths.sum()) for chunk_lengths in loaded)])
+        order = self._order
+        if order.shuffled:
+            chosen = np.arange(len(numbers))
+            random = mersenne(position.place + position.sweep + order.seed)
+            order_functions(10 * len(numbers)).shuffle_range(random, chosen, 0, len(numbers))
+        else:
+            chosen = np.flatnonzero((position.sequence + np.arange(len(numbers))) % order.workers == order.rank)
+        passed = position.sequence + len(numbers)
+        return _Window(chunks, numbers[chosen], starts_of(lengths[chosen]), end, left, passed)
+
+    def after(self, position: _Position, part: _Window) -> _Position:
+        """Return the start of the part after this one, which is at a position."""
+        done = part.end >= self._order.chunks
+        return replace(
+            position,
+            sweep=position.sweep + done,
+            place=0 if done else part.end,
+            sequence=0 if done else part.passed,
+            next=0,
+            sweeps_done=position.sweeps_done + done,
+            budget=part.left if part.left > 0 else self.size,
+        )
+
+    def needed_after(self, position: _Position, part: _Window, end: EpochEnd) -> list[int]:
+        """Return the chunks after a part that are worth loading now: none after the end of the epoch.
+
+        A window is needed as a whole; else the time that loading takes decides how many.
+        """
+        order, whole = self._order, self._order.shuffled and not self.in_samples
+        left = end.samples_left(position, order) - part.samples_from(position.next)
+        count = min(self.size if whole else self._store.depth, -(-left // self._largest_chunk))
+        chunks: list[int] = []
+        sweep, place, done = position.sweep, part.end, position.sweeps_done
+        while len(chunks) < count:
+            if place >= order.chunks:
+                sweep, place, done = sweep + 1, 0, done + 1
+                if whole and chunks:
+                    break
+            if (end.sweeps is not None and done >= end.sweeps) or sweep > position.sweep + 1:
+                break
+            chunks += islice(order.own_from(sweep, place), count - len(chunks))
+            place = order.chunks
+        return chunks
+
+    def budget_after(self, sweeps: int) -> int:
+        """Return what is left of the window at the start of a sweep."""
+        if self.in_samples:
+            return self.size
+        order = self._order
+        mine = len(range(order.rank, order.chunks, order.workers)) if order.shuffled else order.chunks
+        return self.size - sweeps * mine % self.size
+
+
 class LocalTimeline:
     """Sweeps over chunks in windows: one chunk in file order, or a tumbling window of shuffled chunks.
 
-    window: chunks of this worker (in_samples: samples) that are shuffled together. A window continues in the next
-    sweep, but sequences of different sweeps are not mixed; so it is loaded sweep by sweep.
+    A window continues in the next sweep, but sequences of different sweeps are not mixed; so it is loaded sweep by
+    sweep.
+
+    Args:
+        store: Loads chunks.
+        randomize: Whether chunks and sequences are shuffled.
+        window: Chunks of this worker that are shuffled together; with `in_samples`, samples.
+        in_samples: Whether the window is counted in samples.
+        seed: Added to the number of the sweep.
+        end: The end of the data.
     """
 
     def __init__(
@@ -259,110 +285,36 @@ class LocalTimeline:
         window: int = 128,
         in_samples: bool = False,
         seed: int = 0,
-        max_samples: int | None = None,
-        max_sweeps: int | None = None,
+        end: EpochEnd | None = None,
     ):
         self.store, self.order = store, _ChunkOrder(store.data.chunks, randomize, seed)
-        self.in_samples = in_samples and randomize
-        self.window = max(1, window) if randomize else 1
-        self._largest = 1  # samples of a chunk
-        self._end_samples, self._end_sweeps = max_samples, max_sweeps
-        self._rewind()
+        self.limits = Limits(NO_LIMIT, 1)
+        self._windows = _Windows(store, self.order, max(1, window) if randomize else 1, in_samples and randomize)
+        self._end = end or EpochEnd()
+        self._uses = ChunkUses(store)
+        self._go_to(_Position(budget=self._windows.size))
 
-    def _rewind(self) -> None:
-        self._sweep, self._place, self._budget = 0, 0, self.window
-        self._sweeps_done, self._samples, self._sequence = 0, 0, 0
+    def _go_to(self, position: _Position) -> None:
+        self._position = position
         self._part: _Window | None = None
-        self._next = 0
         self._ahead: set[int] = set()
-        self._made: deque[_Made] = deque()
+        self._uses.clear()
         self._earlier = self.store.loaded()  # by what was read ahead before: perhaps it is needed again
 
-    # --------------------------------------------------------------------------------------------- windows
-
-    def _reach(self, sweep: int, place: int, budget: int) -> tuple[list[int], int, int]:
-        """The part at a place of a sweep: this worker's chunks, where it ends, what remains of the budget."""
-        order = self.order.of_sweep(sweep)
-        mine: list[int] = []
-        while place < self.order.chunks and budget > 0:
-            chunk = int(order[place])
-            if self.order.is_own(place):
-                mine.append(chunk)
-                budget -= int(self.store.get(chunk)[1].sum()) if self.in_samples else 1
-            place += 1
-        return mine, place, budget
-
     def _load(self) -> _Window:
-        """Load the part at (sweep, place)."""
-        mine, end, left = self._reach(self._sweep, self._place, self._budget)
+        """Load the part at the position."""
+        chunks, end, left = self._windows.chunks_from(self._position)
         if self._earlier:
-            self._earlier -= set(mine)
-            if self.store.missing(mine):  # what comes now was not read before
+            self._earlier -= set(chunks)
+            if self.store.missing(chunks):  # what comes now was not read before
                 self.store.free(self._earlier)
                 self._earlier.clear()
-        self.store.ahead(mine)
-        loaded = [self.store.get(chunk)[1] for chunk in mine]
-        lengths = np.concatenate([np.empty(0, np.int64), *loaded])
-        numbers = np.concatenate(
-            [np.empty(0, np.int64), *((c << SHIFT) + np.arange(len(n)) for c, n in zip(mine, loaded, strict=True))]
-        )
-        self._largest = max([self._largest, *(int(item.sum()) for item in loaded)])
-        if self.order.shuffled:
-            shuffled = np.arange(len(numbers))
-            random = mersenne(self._place + self._sweep + self.order.seed)
-            order_functions(10 * len(numbers)).shuffle_range(random, shuffled, 0, len(numbers))
-        else:
-            shuffled = np.flatnonzero((self._sequence + np.arange(len(numbers))) % self.workers == self.rank)
-        starts, passed = starts_of(lengths[shuffled]), self._sequence + len(numbers)
-        part = self._part = _Window(mine, numbers[shuffled], starts, end, left, passed)
-        self._next = min(self._next, len(part.sequences))
-        ahead = self._coming(part)
+        part = self._part = self._windows.load(self._position, chunks, end, left)
+        self._position.next = min(self._position.next, len(part.sequences))
+        ahead = self._windows.needed_after(self._position, part, self._end)
         self._ahead = set(ahead)
         self.store.ahead(ahead)
         return part
-
-    def _coming(self, part: _Window) -> list[int]:
-        """The chunks after a part that are worth loading now: none after the end of the epoch.
-
-        A window is needed as a whole; else the time that loading takes says how many.
-        """
-        samples = part.samples_from(self._next)
-        if self._end_samples is not None and self._samples + samples >= self._share(self._end_samples):
-            return []
-        whole = self.order.shuffled and not self.in_samples
-        count = self.window if whole else self.store.depth
-        if self._end_samples is not None:
-            left = self._share(self._end_samples) - self._samples - samples
-            count = min(count, -(-left // self._largest))
-        chunks: list[int] = []
-        sweep, place = self._sweep, part.end
-        done = self._sweeps_done
-        while len(chunks) < count:
-            if place >= self.order.chunks:
-                sweep, place, done = sweep + 1, 0, done + 1
-                if whole and chunks:
-                    break
-            if (self._end_sweeps is not None and done >= self._end_sweeps) or sweep > self._sweep + 1:
-                break
-            chunks += islice(self.order.own_from(sweep, place), count - len(chunks))
-            place = self.order.chunks
-        return chunks
-
-    def _following(self, part: _Window) -> tuple[int, int, int]:
-        """Sweep, place and budget of the part after this one."""
-        done = part.end >= self.order.chunks
-        return self._sweep + done, 0 if done else part.end, part.left if part.left > 0 else self.window
-
-    def _advance(self, part: _Window) -> bool:
-        """Go to the next part; whether that ends a sweep."""
-        ended = part.end >= self.order.chunks
-        self._sequence = 0 if ended else part.passed
-        self._sweep, self._place, self._budget = self._following(part)
-        self._part, self._next = None, 0
-        self._sweeps_done += ended
-        return ended
-
-    # --------------------------------------------------------------------------------------------- sequences
 
     @property
     def workers(self) -> int:
@@ -377,26 +329,31 @@ class LocalTimeline:
     @property
     def ended(self) -> bool:
         """True after the end of the epoch."""
-        over = self._end_sweeps is not None and self._sweeps_done >= self._end_sweeps
-        return over or (self._end_samples is not None and self._samples >= self._share(self._end_samples))
+        over = self._end.sweeps is not None and self._position.sweeps_done >= self._end.sweeps
+        return over or self._end.samples_left(self._position, self.order) <= 0
 
-    def _share(self, samples: int) -> int:
-        return samples // self.order.workers + (self.order.rank < samples % self.order.workers)
-
-    def waits(self, samples: int) -> bool:
-        """Return whether the next minibatch, of this many samples, needs a chunk that is not loaded yet."""
-        place = self._sweep, self._place, self._budget
+    @property
+    def waits(self) -> bool:
+        """True if the next minibatch needs a chunk that is not loaded yet."""
+        start = self._position
         if self._part is not None:
-            if self._part.samples_from(self._next) >= samples:
+            if self._part.samples_from(start.next) >= self.limits.worker:
                 return False
-            place = self._following(self._part)
-        sweep, position, budget = place  # a window in samples has at least one chunk; how many is not known before
-        needed = islice(self.order.own_from(sweep, position), 1 if self.in_samples else budget)
-        return not all(self.store.is_loaded(chunk) for chunk in needed)
+            start = self._windows.after(start, self._part)
+        # A window in samples has at least one chunk; how many is not known before.
+        count = 1 if self._windows.in_samples else start.budget
+        return not all(map(self.store.is_loaded, islice(self.order.own_from(start.sweep, start.place), count)))
 
-    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
-        """The next sequences of this worker, at least one, crossing chunks and sweeps; None at the end."""
-        if self.ended or (self.order.shuffled and self.order.rank >= self.order.chunks):
+    def __next__(self) -> Planned:
+        """Return the next sequences of this worker, at least one, crossing chunks and sweeps."""
+        planned = self._take(self.limits.worker)
+        if planned is None:
+            raise StopIteration
+        return planned
+
+    def _take(self, worker_size: int) -> Planned | None:
+        """Return a minibatch of at most so many samples, of one sequence at least; None at the end of the epoch."""
+        if self.ended or (self.order.shuffled and self.rank >= self.order.chunks):
             return None
         got = _Gathered(worker_size)
         while not self.ended and self._gather(got):
@@ -406,22 +363,13 @@ class LocalTimeline:
         if self._part is not None:
             got.keep.update(self._part.chunks)
         got.keep |= self._ahead
-        chosen = np.concatenate([np.empty(0, np.int64), *got.numbers])
-        used = set(np.unique(chosen >> SHIFT).tolist())
-        self._made.append(_Made(_place_of(self.state()), used, set(got.keep)))
-        return Selection(chosen, got.end_of_sweep, self.ended, np.array(sorted(got.keep), np.int64))
+        chosen, state = np.concatenate([np.empty(0, np.int64), *got.numbers]), self.get_state()
+        self._uses.add(state, chosen, got.keep)
+        return Planned(chosen, [state], got.end_of_sweep, self.ended, LoadHints(np.array(sorted(got.keep), np.int64)))
 
-    def delivered(self, position: dict[str, Any]) -> None:
-        """The minibatch after which `state` is this was given out: free what nothing later needs."""
-        place, made = _place_of(position), self._made
-        if not any(item.place == place for item in list(made)):
-            return
-        passed: set[int] = set()
-        while made[0].place != place:
-            passed |= (gone := made.popleft()).used | gone.keep
-        later = list(made)
-        needed = later[0].keep.union(*(item.used | item.keep for item in later[1:]), self._ahead, self._earlier)
-        self.store.free((passed | later[0].used) - needed)
+    def delivered(self, state: State) -> None:
+        """Free what no minibatch needs after the one with this state."""
+        self._uses.delivered(state, self._ahead | self._earlier)
 
     def _gather(self, got: _Gathered) -> bool:
         """Take what fits of the part at hand, or go to the next part; whether there may be more."""
@@ -431,98 +379,80 @@ class LocalTimeline:
                 return False
             part = self._load()
         got.keep.update(part.chunks)
-        if self._next == len(part.sequences):
+        if self._position.next == len(part.sequences):
             return self._pass_on(got, part)
         if got.taken >= got.worker_size:
             return False
         count, samples = self._fitting(part, got.worker_size - got.taken, got.taken == 0)
         if count == 0:
             return False
-        got.numbers.append(part.sequences[self._next : self._next + count])
-        self._next += count
-        self._samples += samples
+        got.numbers.append(part.sequences[self._position.next : self._position.next + count])
+        self._position.next += count
+        self._position.samples += samples
         got.taken += samples
         return True
 
     def _pass_on(self, got: _Gathered, part: _Window) -> bool:
         """Go to the next part; whether there may be more: not when a whole sweep gave nothing."""
-        ended = self._advance(part)
+        position, self._part = self._position, None
+        self._position = self._windows.after(position, part)
+        ended = self._position.sweep > position.sweep
         got.end_of_sweep |= ended
         got.barren += ended
-        nothing = got.taken == self._samples == 0 and self.order.workers == 1
+        nothing = got.taken == self._position.samples == 0 and self.order.workers == 1
         if got.barren and nothing and (got.barren > 1 or self.ended):
             raise DataError("The deserializer has no sequences: all its chunks are empty.")
         return got.barren <= 1 or got.taken > 0
 
     def _fitting(self, part: _Window, room: int, at_least_one: bool) -> tuple[int, int]:
         """Sequences of the part that fit, and their samples."""
-        starts, first = part.starts[self._next :], int(part.starts[self._next])
+        starts, first = part.starts[self._position.next :], int(part.starts[self._position.next])
         count = int(np.searchsorted(starts[1:], first + room, side="right"))
-        if self._end_samples is not None:  # a sequence that begins before the limit is taken whole
-            left = self._share(self._end_samples) - self._samples
-            count = min(count, int(np.searchsorted(starts[:-1], first + left, side="left")))
+        left = self._end.samples_left(self._position, self.order)  # a sequence that begins before it is taken whole
+        count = min(count, int(np.searchsorted(starts[:-1], first + left, side="left")))
         if at_least_one:
             count = max(count, 1)
         return count, int(starts[count]) - first
 
-    # --------------------------------------------------------------------------------------------- position
-
-    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to an epoch of `size` samples, or of one sweep. Samples in front of it are passed over by loading them."""
-        changed = (workers, rank) != (self.order.workers, self.order.rank)
-        self.order.workers, self.order.rank = workers, rank
-        if changed:
-            self._rewind()
-        if size is None:
-            self._end_sweeps, self._end_samples = epoch + 1, None
-            if self._sweeps_done != epoch or self._place or self._next:
-                self._rewind()
-                self._sweep = self._sweeps_done = epoch
-                self._budget = self._budget_after(epoch)
-            return
-        self._end_sweeps, self._end_samples = None, size * (epoch + 1)
-        begin = self._share(size * epoch)
-        if self._samples > begin or epoch == 0:
-            self._rewind()
-        while self._samples < begin and self.next(_NO_LIMIT, 1) is not None:
-            pass
-
-    def _budget_after(self, sweeps: int) -> int:
-        """Return what is left of the window at the start of a sweep."""
-        if self.in_samples:
-            return self.window
-        order = self.order
-        mine = len(range(order.rank, order.chunks, order.workers)) if order.shuffled else order.chunks
-        return self.window - sweeps * mine % self.window
-
-    def state(self) -> dict[str, Any]:
-        """The position under CNTK's names, JSON-able."""
+    def get_state(self) -> State:
+        """Return the position under CNTK's names."""
         return {
-            "sweepIndex": self._sweep,
-            "chunkPosition": self._place,
-            "currentSequencePosition": self._sequence,
-            "baseCurrentSequencePositionInWindow": self._next,
-            "baseSweepCount": self._sweeps_done,
-            "baseSampleCount": self._samples,
-            "windowLeft": self._budget,
-            "endSamples": self._end_samples,
-            "endSweeps": self._end_sweeps,
-            "workers": self.order.workers,
-            "rank": self.order.rank,
+            **self._position.get_state(),
+            "endSamples": self._end.samples,
+            "endSweeps": self._end.sweeps,
+            "workers": self.workers,
+            "rank": self.rank,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go where `state` was taken. With other workers, continue with the same window, at the same place of it."""
-        sweep, place, position = (
-            state_field(state, name) for name in ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow")
-        )
-        self._rewind()
-        self._sweep, self._place, self._next = sweep, place, position
-        self._sequence = int(state.get("currentSequencePosition", 0))
-        self._sweeps_done = int(state.get("baseSweepCount", self._sweep))
-        self._samples = int(state.get("baseSampleCount", 0))
-        self._budget = int(state.get("windowLeft", self.window))
-        self._end_samples = state.get("endSamples", self._end_samples)
-        self._end_sweeps = state.get("endSweeps", self._end_sweeps)
-        self.order.workers = int(state.get("workers", self.order.workers))
-        self.order.rank = int(state.get("rank", self.order.rank))
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or to a position.
+
+        Samples in front of an epoch of given size are passed over by loading them. With other workers, a position
+        continues with the same window, at the same place of it.
+        """
+        if isinstance(state, EpochRequest):
+            self._start(state)
+            return
+        position = _Position.of_state(state, self._windows.size)
+        self._go_to(position)
+        self._end = EpochEnd(state.get("endSamples", self._end.samples), state.get("endSweeps", self._end.sweeps))
+        self.order.workers, self.order.rank = int(state.get("workers", self.workers)), int(state.get("rank", self.rank))
+
+    def _start(self, request: EpochRequest) -> None:
+        epoch = request.epoch
+        changed = (request.workers, request.worker) != (self.workers, self.rank)
+        self.order.workers, self.order.rank = request.workers, request.worker
+        if changed:
+            self._go_to(_Position(budget=self._windows.size))
+        here = self._position
+        if request.samples is None:
+            self._end = EpochEnd(sweeps=epoch + 1)
+            if here.sweeps_done != epoch or here.place or here.next:
+                self._go_to(_Position(epoch, sweeps_done=epoch, budget=self._windows.budget_after(epoch)))
+            return
+        self._end = EpochEnd(samples=request.samples * (epoch + 1))
+        begin = self.order.share(request.samples * epoch)
+        if here.samples > begin or epoch == 0:
+            self._go_to(_Position(budget=self._windows.size))
+        while self._position.samples < begin and self._take(1) is not None:
+            pass

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from cntkpy.readers.common.arguments import state_field
-from cntkpy.readers.common.selection import Selection, Several, join
+from cntkpy.readers.common.planned import NO_LIMIT, Limits, LoadHints, Planned, State, join
 from cntkpy.readers.common.sequences import SequenceTable, Starts, starts_of
-from cntkpy.readers.contracts import DEFAULT_MEMORY, NO_LIMIT, LoadsWholeChunks
+from cntkpy.readers.contracts import DEFAULT_MEMORY, LoadsWholeChunks
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.kernels.budget import fits_budget
 
 log = logging.getLogger("cntkpy.readers")
@@ -158,13 +159,18 @@ class Sweep:
 
 
 class Timeline:
-    """Position, epochs and sweeps: what the two randomizers share."""
+    """Position, epochs and sweeps: what the two randomizers share.
+
+    Several workers take the minibatch of one worker and share it, so that all are at the same place and some may
+    get nothing; where `limits.minibatch` is `NO_LIMIT`, each takes at least one sequence of its own.
+    """
 
     cuts_at_epoch_end = True
     fills_up_to_epoch_end = False
 
     def __init__(self, table: SequenceTable, *, cross_sweeps: bool = False):
         self.table, self.cross_sweeps = table, cross_sweeps
+        self.limits = Limits(1, 1)
         self.position, self.epoch_end = 0, NO_LIMIT
         self.workers, self.rank = 1, 0
         self._sweep: Sweep | None = None
@@ -177,24 +183,22 @@ class Timeline:
         """True if this worker can never get any data."""
         return False
 
-    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to epoch `epoch` (from 0) of `size` samples (None: one sweep)."""
-        size = self.table.num_samples if size is None else size
-        if size * (epoch + 1) > _MAX_INT64:
-            raise ValueError("Too big epoch size can cause bit overflow")
-        if workers != self.workers:
-            self._sweep = None
-        self.workers, self.rank = workers, rank
-        self.epoch_end = size * (epoch + 1)
-        self.seek(size * epoch)
-
     @property
     def ended(self) -> bool:
         """True after the end of the epoch."""
         return self.position >= self.epoch_end
 
-    def state(self) -> dict[str, Any]:
-        """The position, JSON-able."""
+    def __next__(self) -> Planned:
+        """Return the next minibatch, of at least one sequence; several if `limits` ask for them."""
+        if self.ended or self.starved():
+            raise StopIteration
+        planned = self._take_several() if self.limits.count > 1 else None
+        if planned is None and (planned := join(self._take_over_sweeps())) is None:
+            raise StopIteration
+        return planned
+
+    def get_state(self) -> State:
+        """Return the position."""
         return {
             "minibatchSourcePosition": self.position,
             "epochEnd": self.epoch_end,
@@ -202,14 +206,23 @@ class Timeline:
             "rank": self.rank,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as it is."""
-        position = state_field(state, "minibatchSourcePosition")
-        workers = int(state.get("workers", self.workers))
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or to a position.
+
+        Only the minibatchSourcePosition of a state is needed; the rest stays as it is.
+        """
+        if isinstance(state, EpochRequest):
+            size = self.table.num_samples if state.samples is None else state.samples
+            position, end = size * state.epoch, size * (state.epoch + 1)
+            workers, rank = state.workers, state.worker
+            if end > _MAX_INT64:
+                raise ValueError("Too big epoch size can cause bit overflow")
+        else:
+            position, end = state_field(state, "minibatchSourcePosition"), int(state.get("epochEnd", self.epoch_end))
+            workers, rank = int(state.get("workers", self.workers)), int(state.get("rank", self.rank))
         if workers != self.workers:
             self._sweep = None
-        self.workers, self.rank = workers, int(state.get("rank", self.rank))
-        self.epoch_end = int(state.get("epochEnd", self.epoch_end))
+        self.workers, self.rank, self.epoch_end = workers, rank, end
         self.seek(position)
 
     def seek(self, position: int) -> None:
@@ -235,65 +248,57 @@ class Timeline:
     def _start_of(self, sweep: Sweep, index: int) -> int:
         return sweep.starts[index] if sweep.starts is not None else index * int(sweep.lengths[0])
 
-    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
-        """The next sequences, at least one while there are any; None at the end of the epoch.
-
-        Several workers take the minibatch of one worker and share it, so that all are at the same place and some may
-        get nothing; where `minibatch_size` is `NO_LIMIT`, each takes at least one sequence of its own.
-        """
-        if self.ended or self.starved():
-            return None
-        parts: list[Selection] = []
-        left, own_left = minibatch_size, worker_size
-        at_least_one, together = True, self.workers > 1 and minibatch_size < NO_LIMIT
+    def _take_over_sweeps(self) -> list[Planned]:
+        """Take the sequences of the next minibatch; a part of it from each sweep."""
+        parts: list[Planned] = []
+        left, own_left = self.limits.minibatch, self.limits.worker
+        at_least_one = True
         while True:
-            part, taken, local_taken, unfinished = self._take(left, own_left, at_least_one, together)
+            part, taken, local_taken = self._take(left, own_left, at_least_one)
             if part is None:
-                break
+                return parts
             parts.append(part)
             left, own_left = left - taken, own_left - local_taken
             at_least_one = at_least_one and not local_taken
-            if not (self.cross_sweeps and unfinished and not part.end_of_epoch and left > 0 and own_left > 0):
-                break
-        return join(parts)
+            unfinished = part.end_of_sweep and not part.end_of_epoch and left > 0 and own_left > 0
+            if not (self.cross_sweeps and unfinished):
+                return parts
 
-    def next_several(self, minibatch_size: int, most: int, samples: int) -> Several | None:
-        """Return what `next` would return to a single worker in several calls, at most `most` minibatches.
+    def _take_several(self) -> Planned | None:
+        """Return what a single worker would get in several calls.
 
-        None at the end of the epoch, and where `next` itself has to be asked: the minibatch may reach into the next
-        sweep. Once there are more than `samples` samples no further minibatch is begun.
+        None where a minibatch may reach into the next sweep, and for several workers.
         """
-        if self.ended or self.workers > 1:
+        if self.workers > 1:
             return None
-        total = self.table.num_samples
+        total, limits = self.table.num_samples, self.limits
         sweep = self.sweep(self.position // total)
         base = self.position
         begin = self._index_of(sweep, base - sweep.number * total)
         ends = 0 if len(sweep.lengths) == 1 else len(sweep.lengths) - begin
-        cuts, taken = order_functions(most + ends // 32).take_several(
+        cuts, taken = order_functions(limits.count + ends // 32).take_several(
             sweep.lengths,
             begin,
             self.table.num_sequences,
-            minibatch_size,
+            limits.worker,
             self.epoch_end - base,
             self.cuts_at_epoch_end,
             self.fills_up_to_epoch_end,
             self.cross_sweeps,
-            most,
-            samples,
+            limits.count,
+            limits.samples,
         )
         if len(taken) == 0:
             return None
         end = begin + int(cuts[-1])
         self.position = base + int(taken[-1])
         ended = self.position - sweep.number * total >= total
-        state = self.state()
-        states = ({**state, "minibatchSourcePosition": position} for position in (base + taken).tolist())
-        return Several(self._select(sweep, begin, end, ended), cuts.tolist(), states)
+        state = self.get_state()
+        states = [{**state, "minibatchSourcePosition": position} for position in (base + taken).tolist()]
+        return self._planned(sweep, begin, end, ended, states, cuts.tolist())
 
-    def _take(
-        self, minibatch_size: int, worker_size: int, at_least_one: bool, together: bool
-    ) -> tuple[Selection | None, int, int, bool]:
+    def _take(self, minibatch_size: int, worker_size: int, at_least_one: bool) -> tuple[Planned | None, int, int]:
+        """Take sequences of this sweep, and return how many samples of all workers, and of this one."""
         total = self.table.num_samples
         sweep = self.sweep(self.position // total)
         offset = self.position - sweep.number * total
@@ -301,6 +306,7 @@ class Timeline:
         left = self.epoch_end - self.position if self.cuts_at_epoch_end else NO_LIMIT
         if self.fills_up_to_epoch_end:
             minibatch_size = min(minibatch_size, left)
+        together = self.workers > 1 and self.limits.minibatch < NO_LIMIT
         k = order_functions(_DRAW_WORK * min(minibatch_size, self.table.num_sequences - begin))
         end, taken, local_taken = k.take(
             sweep.lengths,
@@ -316,27 +322,22 @@ class Timeline:
             together,
         )
         if end == begin:
-            return None, 0, 0, False
+            return None, 0, 0
         self.position += taken
-        ended = offset + taken >= total
-        selection = self._select(sweep, begin, end, ended)
+        planned = self._planned(sweep, begin, end, offset + taken >= total, [self.get_state()])
         if together:
-            selection.together = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end]
-        return selection, taken, local_taken, ended
+            planned.together = np.broadcast_to(sweep.lengths, self.table.num_sequences)[begin:end]
+        return planned, taken, local_taken
 
-    def _select(self, sweep: Sweep, begin: int, end: int, ended: bool) -> Selection:
-        """This worker's sequences at the places begin..end-1 of a sweep. ended: the sweep is over."""
+    def _planned(
+        self, sweep: Sweep, begin: int, end: int, ended: bool, states: list[State], cuts: list[int] | None = None
+    ) -> Planned:
+        """Return this worker's sequences at the places begin..end-1 of a sweep. ended: the sweep is over."""
         sequences = self._at(sweep, begin, end)
         keep, ahead = self._needed(sweep, begin, end)
-        return Selection(
-            sequences,
-            ended,
-            self.position >= self.epoch_end,
-            keep,
-            ahead,
-            sweeps=((sweep.number, len(sequences)),),
-            following=lambda count: self._at(sweep, end, end + count * self.workers),
-        )
+        hints = LoadHints(keep, ahead, lambda count: self._at(sweep, end, end + count * self.workers))
+        runs = ((sweep.number, len(sequences)),)
+        return Planned(sequences, states, ended, self.position >= self.epoch_end, hints, cuts, sweeps=runs)
 
     def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:
         """This worker's sequences at these places of a sweep, int64[n]."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers.common.arguments import state_field
+from cntkpy.readers.common.planned import Limits, LoadHints, Planned, State
 from cntkpy.readers.common.sequences import SequenceTable
-from cntkpy.readers.contracts import AUTO_BLOCK, Data
+from cntkpy.readers.contracts import AUTO_BLOCK
+from cntkpy.readers.epochs import EpochRequest
 
-from .randomize import Selection, window_order
-from .source import Source
+from .randomize import window_order
 
 
 def _misfit(message: str) -> UserError:
@@ -42,22 +42,26 @@ class RecordOrder:
         self.workers, self.rank = 1, 0
         self._asked, self._full, self._wraps, self._complain = block, full, wraps, complain
         self._count = table.num_samples
-        self.minibatch_size, self.epoch_size = 1, self._count
+        self.limits, self.epoch_size = Limits(1, 1), self._count
         self._permutation: tuple[int, int, np.ndarray] | None = None
 
-    def start_epoch(self, epoch: int, size: int | None, workers: int = 1, rank: int = 0) -> None:
-        """Go to epoch `epoch` (from 0) of `size` records (None: one sweep)."""
-        count, step = self._count, self.minibatch_size
-        self.workers, self.rank = workers, rank
-        length = count if size is None else size
-        if size is not None and self._full and self._wraps:
-            length = -(-size // step) * step
+    def _start(self, request: EpochRequest) -> None:
+        """Go to the start of an epoch of records; without their number it is one sweep."""
+        count, step = self._count, self._step(request.minibatch_size)
+        self.workers, self.rank = request.workers, request.worker
+        length = count if request.samples is None else request.samples
+        if request.samples is not None and self._full and self._wraps:
+            length = -(-length // step) * step
         self.epoch_size = length
         self._check(length, step)
-        self.position = epoch * length
+        self.position = request.epoch * length
         self.epoch_end = self.position + length
-        if size is None and self._full:
+        if request.samples is None and self._full:
             self.epoch_end -= length % step
+
+    def _step(self, minibatch_size: int) -> int:
+        """Return the records of a minibatch."""
+        return max(1, min(minibatch_size, self._count))
 
     def _check(self, length: int, step: int) -> None:
         if self._asked <= 0:
@@ -74,15 +78,15 @@ class RecordOrder:
         """Records shuffled among each other, 0 for none."""
         if self._asked == AUTO_BLOCK:
             return min(self.epoch_size, self._count)
-        return max(self._asked, self.minibatch_size) if self._asked else 0
+        return max(self._asked, self._step(self.limits.minibatch)) if self._asked else 0
 
     @property
     def ended(self) -> bool:
         """True after the end of the epoch."""
         return self._next_size() == 0
 
-    def state(self) -> dict[str, Any]:
-        """The position, JSON-able."""
+    def get_state(self) -> State:
+        """Return the position."""
         return {
             "minibatchSourcePosition": self.position,
             "epochEnd": self.epoch_end,
@@ -91,8 +95,11 @@ class RecordOrder:
             "rank": self.rank,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go where `state` was taken. Only minibatchSourcePosition is needed; the rest stays as it is."""
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or to a position, whose minibatchSourcePosition alone is needed."""
+        if isinstance(state, EpochRequest):
+            self._start(state)
+            return
         self.position = state_field(state, "minibatchSourcePosition")
         self.epoch_end = int(state.get("epochEnd", self.epoch_end))
         self.epoch_size = int(state.get("epochSize", self.epoch_size))
@@ -100,21 +107,22 @@ class RecordOrder:
 
     def _next_size(self) -> int:
         """Records of the next minibatch, 0 at the end of the epoch."""
-        size = min(self.minibatch_size, self.epoch_end - self.position)
+        step = self._step(self.limits.minibatch)
+        size = min(step, self.epoch_end - self.position)
         if not (self._full and self._wraps):
             size = min(size, self._count - self.position % self._count)
-        return 0 if self._full and size < self.minibatch_size else max(size, 0)
+        return 0 if self._full and size < step else max(size, 0)
 
-    def next(self, minibatch_size: int, worker_size: int) -> Selection | None:
-        """The records of the next minibatch; each worker gets its share of them, which may be empty."""
+    def __next__(self) -> Planned:
+        """Return the records of the next minibatch; each worker gets its share of them, which may be empty."""
         size = self._next_size()
         if size == 0:
-            return None
+            raise StopIteration
         records, keep = self._records(size)
         begin, self.position = self.position, self.position + size
         low, high = (size * r // self.workers for r in (self.rank, self.rank + 1))
         swept = self.position // self._count > begin // self._count
-        return Selection(records[low:high], swept, self.ended, keep)
+        return Planned(records[low:high], [self.get_state()], swept, self.ended, LoadHints(keep))
 
     def _records(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """The next records, and the chunks that are needed for them or soon."""
@@ -148,19 +156,3 @@ class RecordOrder:
         if have is None or have[:2] != (number, block):
             have = self._permutation = (number, block, window_order(block, block, number))
         return have[2]
-
-
-class RecordSource(Source):
-    """The pipeline over a RecordOrder, which has to know the size of minibatches."""
-
-    def __init__(self, deserializer: Data, order: RecordOrder, *, prefetch: bool = True):
-        self.order = order
-        super().__init__(deserializer, order, frame_mode=True, prefetch=prefetch)
-
-    def shares_keep_minibatches(self) -> bool:
-        """The workers divide every minibatch of records."""
-        return True
-
-    def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
-        super()._set_sizes(minibatch_size, workers, rank)
-        self.order.minibatch_size = max(1, min(minibatch_size, self.order.table.num_samples))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from cntkpy.cntk_config.arrays import PerEpoch
-from cntkpy.readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store, WaitsForData
+from cntkpy.readers.common.planned import State
+from cntkpy.readers.contracts import Chunked, Data, FrameData, FreesData, Order, Store
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.streams import StreamInformation
@@ -18,71 +20,87 @@ from .assembly import Inputs, Made, Packer, Position
 from .frame_batches import Frames
 from .invalid import InvalidSequences
 from .pack import FramePacker, SequencePacker
-from .prefetch import Prefetch, Unbatch
+from .prefetch import Prefetch
 from .randomize import Timeline
 from .store import ChunkStore
 from .truncated import TruncatedPacker
-from .whole import GroupMaker, WholeSequences
+from .whole import GroupLoader, WholeSequences
 
 STATE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Options of a source.
+
+    Attributes:
+        frame_mode: Whether every sequence is one sample.
+        truncation_length: Steps of the pieces that sequences are cut into; 0: sequences are whole.
+        slots: Sequences that lie side by side, per epoch; None: the minibatch size decides.
+        local_timeline: Whether every worker counts its own samples; else all walk through one minibatch and each takes
+            its part.
+        keep_in_memory: Whether all that was loaded is kept.
+        prefetch: Whether minibatches are made ahead, on background threads.
+        threads: Chunks that are loaded at once, and minibatches of whole sequences that are made at once.
+        max_errors: Invalid sequences that are tolerated.
+    """
+
+    frame_mode: bool = False
+    truncation_length: int = 0
+    slots: PerEpoch[int] | None = None
+    local_timeline: bool = False
+    keep_in_memory: bool = False
+    prefetch: bool = True
+    threads: int = 1
+    max_errors: int = 0
+
+
+DEFAULT_OPTIONS = SourceOptions()
 
 
 class Source:
     """Reads minibatches epoch by epoch. Between two calls its state is a small JSON-able dictionary.
 
-    store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
-    local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
-    prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
-    minibatches at once if they are of whole sequences.
-    make_packer: makes the stage that packs, if there is no usual one; slots: sequences that it lays side by side, per
-    epoch.
-    max_errors: invalid sequences that are tolerated.
+    Args:
+        deserializer: The data.
+        timeline: The order.
+        options: How it reads.
+        store: Where loaded sequences come from; by default a `ChunkStore`.
+        make_packer: Makes the stage that packs, if there is no usual one.
     """
 
     def __init__(
         self,
         deserializer: Data,
         timeline: Order,
+        options: SourceOptions = DEFAULT_OPTIONS,
         *,
         store: Store | None = None,
-        frame_mode: bool = False,
-        truncation_length: int = 0,
-        local_timeline: bool = False,
-        keep_in_memory: bool = False,
-        memory: int | None = None,
-        prefetch: bool = True,
-        threads: int = 1,
-        max_errors: int = 0,
         make_packer: Callable[[Inputs], Packer] | None = None,
-        slots: PerEpoch[int] | None = None,
     ):
+        o, prefetch, threads = options, options.prefetch, options.threads
         self.deserializer, self.timeline = deserializer, timeline
         self._frees = timeline if isinstance(timeline, FreesData) else None
         invalid = InvalidSequences(
-            max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
+            o.max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
         )
-        if make_packer is None and truncation_length:
-            make_packer = partial(TruncatedPacker, truncation_length=truncation_length)
-        elif make_packer is None and frame_mode and isinstance(deserializer, FrameData):
+        if make_packer is None and o.truncation_length:
+            make_packer = partial(TruncatedPacker, truncation_length=o.truncation_length)
+        elif make_packer is None and o.frame_mode and isinstance(deserializer, FrameData):
             make_packer = partial(Frames, data=deserializer)
         many = prefetch and threads > 1 and store is None and make_packer is None
         if store is None:
             at_once = threads if threads > 1 else int(prefetch)
             loading = {"threads": 0, "callers": threads} if many else {"threads": at_once}
-            options = loading if memory is None else loading | {"memory": memory}
-            store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
-        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid, counts_own=local_timeline)
-        if isinstance(timeline, WaitsForData):
-            waits = timeline.waits
-            inputs.waits = lambda: waits(inputs.worker_size)
-        self._slots = slots
+            store = ChunkStore(cast("Any", deserializer), keep_everything=o.keep_in_memory, **loading)
+        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid, counts_own=o.local_timeline)
+        self._slots = o.slots
         self._set_slots(0)
         if make_packer is None:
-            make_packer = partial(_whole_sequences, frame_mode=frame_mode, threads=threads if many else 0)
+            make_packer = partial(_whole_sequences, frame_mode=o.frame_mode, threads=threads if many else 0)
         self._packer = packer = make_packer(inputs)
-        self._unbatch: Unbatch[Made] = Unbatch(packer.__next__)
         self._made: Prefetch[Made] = Prefetch(
-            self._unbatch.__next__, threads=int(prefetch and not many), nbytes=_nbytes, is_last=_is_end
+            packer.__next__, threads=int(prefetch and not many), nbytes=_nbytes, is_last=_is_end
         )
         self._delivered: Position | None = None
 
@@ -125,18 +143,9 @@ class Source:
         """
         return isinstance(self._packer, WholeSequences)
 
-    def start(self, request: EpochRequest) -> None:
-        """Go to the start of an epoch."""
-        self._forget()
-        self._set_sizes(request.minibatch_size, request.workers, request.worker)
-        self._set_slots(request.epoch)
-        self.timeline.start_epoch(request.epoch, request.samples, request.workers, request.worker)
-        self._delivered = self._position()
-
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
-        self._unbatch.clear()
         self._packer.set_state(None)
 
     def _set_sizes(self, minibatch_size: int, workers: int, rank: int) -> None:
@@ -148,14 +157,16 @@ class Source:
         if self._slots is not None:
             self._inputs.slots = self._slots[epoch]
 
-    def next(self) -> Minibatch | None:
-        """The next minibatch, None at the end of the epoch."""
+    def __next__(self) -> Minibatch:
+        """Return the next minibatch; the end of the epoch is that of the iteration."""
         if self._made.interrupted:
-            self.restore(self.state())
-        minibatch, order, held = next(self._made)
-        self._delivered = order, held
+            self.set_state(self.get_state())
+        minibatch, state, held = next(self._made)
+        self._delivered = state, held
         if self._frees is not None:
-            self._frees.delivered(order)
+            self._frees.delivered(state)
+        if minibatch is None:
+            raise StopIteration
         return minibatch
 
     def keys(self, sequences: np.ndarray) -> list[int | str]:
@@ -163,27 +174,30 @@ class Source:
         return self.deserializer.table.names(sequences)
 
     def _position(self) -> Position:
-        """Return the position of the timeline, and what is held back."""
-        return self.timeline.state(), self._packer.get_state()
+        """Return the position of the order, and what is held back."""
+        return self.timeline.get_state(), self._packer.get_state()
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch that was given out."""
         position, held = self._delivered or self._position()
         return {"version": STATE_VERSION, **position, "minibatchSize": self.minibatch_size, "held": held}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume exactly where `state` was taken. Only the position is needed; the rest stays as started."""
-        self._forget()
-        self.timeline.restore(state)
-        size = int(state.get("minibatchSize", self.minibatch_size))
-        self._set_sizes(size, self.timeline.workers, self.timeline.rank)
-        if state.get("held") is not None:
-            self._packer.set_state(state["held"])
-        self._delivered = self._position()
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or resume exactly where `get_state` was called.
 
-    def change(self, minibatch_size: int, workers: int, rank: int) -> None:
-        """Continue with another minibatch size or another share of the data. What was held back is dropped."""
-        self.restore(self.state() | {"minibatchSize": minibatch_size, "workers": workers, "rank": rank, "held": None})
+        Only the position of a state is needed; the rest stays as started.
+        """
+        self._forget()
+        self.timeline.set_state(state)
+        if isinstance(state, EpochRequest):
+            size, held = state.minibatch_size, None
+            self._set_slots(state.epoch)
+        else:
+            size, held = int(state.get("minibatchSize", self.minibatch_size)), state.get("held")
+        self._set_sizes(size, self.timeline.workers, self.timeline.rank)
+        if held is not None:
+            self._packer.set_state(held)
+        self._delivered = self._position()
 
     def close(self) -> None:
         """Stop the threads and let go of the data."""
@@ -207,4 +221,4 @@ def _whole_sequences(inputs: Inputs, frame_mode: bool, threads: int) -> WholeSeq
     data = inputs.deserializer
     packer = (FramePacker if frame_mode else SequencePacker)(data.streams)
     loaded = float(data.chunk_bytes.sum()) / data.table.num_samples if isinstance(data, Chunked) else 0.0
-    return WholeSequences(inputs, GroupMaker(inputs, packer, loaded), threads)
+    return WholeSequences(inputs, GroupLoader(inputs, loaded), packer, threads)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from cntkpy.readers.common.chunk import Chunk, Part
+from cntkpy.readers.common.planned import LoadHints
 from cntkpy.readers.common.sequences import no_sequence
 from cntkpy.readers.contracts import DEFAULT_MEMORY, Deserializer
 
@@ -47,37 +48,22 @@ class ChunkStore:
         self._loads = Loads(threads)
         self._scattered = Scattered(deserializer, memory, self._loads, self._at_once)
 
-    def begin(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None = None,
-        ahead: np.ndarray | None = None,
-        following: Callable[[int], np.ndarray] | None = None,
-    ) -> Callable[[], list[Part]]:
-        """Begin to load these sequences (numbers in the table); the function gives their parts, in minibatch order.
-
-        keep: chunks of the window, which will be needed again; ahead: chunks after it, in order of need; following:
-        see `selection.Selection`.
-        """
+    def begin(self, sequences: np.ndarray, hints: LoadHints | None = None) -> Callable[[], list[Part]]:
+        """Begin to load these sequences; the function returns their parts, in minibatch order."""
         if len(sequences) == 0:
             return list
-        pieces = self._pieces(sequences, keep, _NONE if ahead is None else ahead, following)
+        pieces = self._pieces(sequences, hints or LoadHints())
         return lambda: [Part(self._loads.result(load), which, where) for load, which, where in pieces]
 
-    def _pieces(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None,
-        ahead: np.ndarray,
-        following: Callable[[int], np.ndarray] | None,
-    ) -> list[Piece]:
+    def _pieces(self, sequences: np.ndarray, hints: LoadHints) -> list[Piece]:
         k = order_functions(len(sequences) // 4)
         wanted, bounds, within, where = k.by_chunk(self.deserializer.table.first, sequences)
         if not len(wanted):
             table = self.deserializer.table
             missing = (sequences < 0) | (sequences >= table.num_sequences)
             raise no_sequence(int(sequences[missing][0]), table.num_sequences)
-        around = wanted if keep is None else keep
+        around = wanted if hints.keep is None else hints.keep
+        ahead = _NONE if hints.ahead is None else hints.ahead
         room = self.memory
         if not self._keep_everything:
             window = np.zeros(len(self._have), bool)
@@ -85,7 +71,7 @@ class ChunkStore:
             room -= int(self._sizes[window].sum())
             if room < 0 and np.count_nonzero(window) > 2:
                 self._forget(self._have)
-                return self._scattered.pieces(sequences, following)
+                return self._scattered.pieces(sequences, hints.following)
             self._scattered.clear()
             window[ahead] = True
             self._forget(self._have & ~window)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cntkpy.readers.common.chunk import Part
+from cntkpy.readers.common.planned import Limits
 from cntkpy.readers.errors import ArgumentError, DataError
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import Runs, copy_samples, sequence_lengths
@@ -43,7 +44,7 @@ class TruncatedPacker(InStep):
         self.streams, self._length = list(inputs.streams), truncation_length
         self._queues: list[deque[Waiting]] = []
 
-    def next(self) -> Minibatch | None:
+    def _make(self) -> Minibatch | None:
         """Fill the queues, cut a piece off each."""
         t = self.inputs.timeline
         steps = self._length or max(1, self.inputs.minibatch_size // self.inputs.slots)
@@ -85,13 +86,11 @@ class TruncatedPacker(InStep):
 
     def _ask(self) -> Waiting | None:
         """One more sequence from the randomizer."""
-        while (selection := self.inputs.timeline.next(1, 1)) is not None:
-            parts = self.inputs.store.begin(selection.sequences, selection.keep, selection.ahead, selection.following)()
-            sequences, parts = self.inputs.invalid.without(
-                selection.sequences, parts, end_of_sweep=selection.end_of_sweep
-            )
+        while (planned := self.inputs.plan(Limits(1, 1))) is not None:
+            parts = self.inputs.store.begin(planned.sequences, planned.hints)()
+            sequences, parts = self.inputs.invalid.without(planned.sequences, parts, end_of_sweep=planned.end_of_sweep)
             if len(sequences):
-                return self._waiting(parts, int(sequences[0]), selection.end_of_sweep)
+                return self._waiting(parts, int(sequences[0]), planned.end_of_sweep)
         return None
 
     def _waiting(self, parts: Sequence[Part], sequence: int, last_of_sweep: bool, used: int = 0) -> Waiting:

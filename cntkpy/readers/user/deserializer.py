@@ -13,7 +13,7 @@ from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.common.sparse import is_csr, is_dense, is_sparse
 from cntkpy.readers.common.user_code import calling
 from cntkpy.readers.errors import ArgumentError, DataError
-from cntkpy.readers.pipeline.local_timeline import SHIFT
+from cntkpy.readers.pipeline.window_store import SHIFT
 from cntkpy.readers.user.record import Record
 from cntkpy.readers.user.streams import StreamInformation, declared_streams
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cntkpy.readers.common.chunk import Part
+from cntkpy.readers.common.planned import Limits
 from cntkpy.readers.common.sequences import no_sequence
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.assembly import Inputs, InStep
@@ -20,11 +21,11 @@ log = logging.getLogger("cntkpy.readers")
 
 def next_read(inputs: Inputs) -> tuple[list[int], bool]:
     """The utterances of the next read: one, and more while they are shorter than the minibatch size together."""
-    timeline: Any = inputs.timeline
-    limit = min(inputs.minibatch_size, timeline.epoch_end - timeline.position) - 1
-    while (selection := timeline.next(limit, limit)) is not None:
-        if len(selection.sequences):
-            return selection.sequences.tolist(), selection.end_of_sweep
+    state = inputs.timeline.get_state()
+    size = min(inputs.minibatch_size, state["epochEnd"] - state["minibatchSourcePosition"]) - 1
+    while (planned := inputs.plan(Limits(size, size))) is not None:
+        if len(planned.sequences):
+            return planned.sequences.tolist(), planned.end_of_sweep
     return [], False
 
 
@@ -44,7 +45,7 @@ class Reads(InStep):
         self.streams = list(inputs.streams)
         self._next: list[_Read | None] = []
 
-    def next(self) -> Minibatch | None:
+    def _make(self) -> Minibatch | None:
         """Place reads, then copy them."""
         slots = self.inputs.own_slots()
         lengths = self.inputs.deserializer.table.lengths
@@ -133,7 +134,7 @@ class TruncatedReads(TruncatedPacker):
     ends as well, the rest of the slot is a gap.
     """
 
-    def next(self) -> Minibatch | None:
+    def _make(self) -> Minibatch | None:
         """Cut a piece off each slot's read."""
         t = self.inputs.timeline
         slots, steps = self.inputs.own_slots(), self.inputs.minibatch_size

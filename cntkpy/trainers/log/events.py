@@ -10,6 +10,9 @@ from typing import Any
 
 from cntkpy.trainers.log.text import Total
 
+COUNTED = logging.DEBUG - 5
+"""Level of a log whose events may cost computations of their own, as counts of a confusion matrix: `logFormat=json`."""
+
 
 def event(name: str, totals: Sequence[Total] = (), **values: Any) -> dict[str, Any]:
     """Return the `extra` of a log call.

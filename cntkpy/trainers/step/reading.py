@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers.contracts import MinibatchReader, ReadsAhead, RemembersEpochs
-from cntkpy.readers.epochs import EpochReader, EpochRequest
+from cntkpy.readers.epochs import EpochReader, EpochRequest, set_state, state_of
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.prefetch import Prefetch
 
@@ -56,18 +57,18 @@ class WrappedReader(EpochReader):
         """Return the next minibatch, None after the last of the epoch."""
         return self.inner.get_minibatch()
 
-    def state(self) -> dict[str, Any]:
-        """Position after the last minibatch given out, JSON-able."""
-        return self.inner.state()
+    def get_state(self) -> dict[str, Any]:
+        """Return the position after the last minibatch given out, JSON-able."""
+        return state_of(self.inner)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume where `state` was taken, in the middle of an epoch too."""
-        self.inner.restore(state)
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Resume where `get_state` was called, in the middle of an epoch too."""
+        set_state(self.inner, state)
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
         """Return the position at the start of an epoch, where the reader remembers it; else the position of now."""
         inside = innermost(self)
-        return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.state()
+        return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.get_state()
 
     def restore_epoch(self, state: dict[str, Any]) -> None:
         """Go to where `epoch_state` was taken, where the reader needs that to find the epoch."""
@@ -103,7 +104,7 @@ def following(
     """
 
     def read() -> Read:
-        return reader.get_minibatch(), reader.state() if states else {}
+        return reader.get_minibatch(), state_of(reader) if states else {}
 
     thread = _thread_of(reader)
     if thread is not None and ahead:
@@ -167,14 +168,14 @@ class CountedReader(WrappedReader):
             self.last_slots = next(iter(minibatch.layouts.values())).S
         return minibatch
 
-    def state(self) -> dict[str, Any]:
-        """Position after the last minibatch given out and its number of slots, JSON-able."""
-        return {**self.inner.state(), "last_slots": self.last_slots}
+    def get_state(self) -> dict[str, Any]:
+        """Return the position after the last minibatch given out and its number of slots, JSON-able."""
+        return {**super().get_state(), "last_slots": self.last_slots}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume where `state` was taken, in the middle of an epoch too."""
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Resume where `get_state` was called, in the middle of an epoch too."""
         self.last_slots = state.get("last_slots", 0)
-        self.inner.restore({name: value for name, value in state.items() if name != "last_slots"})
+        super().set_state({name: value for name, value in state.items() if name != "last_slots"})
 
 
 class InterruptibleReader(WrappedReader):
@@ -205,14 +206,14 @@ class InterruptibleReader(WrappedReader):
         """Return the next minibatch, None after the last of the epoch."""
         return self.thread.call(self.inner.get_minibatch)
 
-    def state(self) -> dict[str, Any]:
-        """Position after the last minibatch that was read, JSON-able."""
-        return self.thread.call(self.inner.state)
+    def get_state(self) -> dict[str, Any]:
+        """Return the position after the last minibatch that was read, JSON-able."""
+        return self.thread.call(super().get_state)
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume where `state` was taken, in the middle of an epoch too."""
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Resume where `get_state` was called, in the middle of an epoch too."""
         self.thread.reset()
-        self.thread.call(lambda: self.inner.restore(state))
+        self.thread.call(partial(super().set_state, state))
 
     def close(self) -> None:
         """Stop reading and free the data; a reader that was abandoned is not waited for."""

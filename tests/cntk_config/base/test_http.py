@@ -231,6 +231,7 @@ print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the most memory of a process is read from /proc")
 def test_pythons_own_server_and_a_large_file_take_little_memory(tmp_path: Path) -> None:
     (tmp_path / "www").mkdir()

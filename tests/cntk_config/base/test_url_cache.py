@@ -164,6 +164,7 @@ for _ in range(150):
 """
 
 
+@pytest.mark.thorough
 def test_several_processes_share_it(folder: Path) -> None:
     paths = os.pathsep.join(str(ROOT / name) for name in (".", "tests/tools"))
     readers = [

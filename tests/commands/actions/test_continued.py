@@ -42,6 +42,7 @@ def trained(already_trained, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("trained")
 def test_more_epochs_continue_as_if_they_had_been_asked_for_at_once(cntkpy, tmp_path: Path) -> None:
     whole = cntkpy("configFile=main.cntk", "train/SGD/maxEpochs=5", "modelPath=whole/m")

@@ -86,3 +86,16 @@ def test_a_name_with_a_colon(cntkpy) -> None:
     )
     found = cntkpy("check", "m.cntk", files={"m.cntk": config, "a:b.scp": "x=y[0,1]\n", "l": "#!MLF!#\n"})
     assert "no such file" not in found.out
+
+
+@pytest.mark.parametrize("name", ["train.txt", "train-*.txt", "CNTKTextFormatReader.txt"])
+def test_data_called_like_the_action_are_missing_inputs(name: str, cntkpy) -> None:
+    streams = "input = [ a = [ dim = 1 ; format = dense ] ]"
+    reader = f"reader = [ readerType = CNTKTextFormatReader ; file = {name} ; {streams} ]"
+    criteria = "trainingCriterion = SquareError ; evalCriterion = SquareError"
+    builder = f"SimpleNetworkBuilder = [ layerSizes = 1:1 ; {criteria} ]"
+    text = f"command = t\nt = [ action = train ; modelPath = m\n{reader}\n{builder} ; SGD = [ maxEpochs = 1 ] ]\n"
+    missing = f"no file matches '{name}'" if "*" in name else f"'{name}': no such file"
+    result = cntkpy("check", "--data", "a.cntk", files={"a.cntk": text})
+    assert f"a.cntk:3:55: error: a.cntk:t:reader:file: {missing}" in result.out
+    assert f"a.cntk:3:55: hint: a.cntk:t:reader:file: {missing}" in cntkpy("check", "a.cntk").out

@@ -1,4 +1,4 @@
-"""Every example of docs/findings.md: the bad one has the finding, the good one has none."""
+"""Every example of docs/findings: the bad one has the finding, the good one has none."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,10 @@ import pytest
 from cntkpy.cntk_config.base.kinds import RULES, find_rule, rule_of
 from cntkpy.commands.checks.findings import selects
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
-PARTS = dict(re.findall(r"^## (CK\d+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+SECTION = re.compile(r"^## (CK\d+): [^\n]*\n(.*?)(?=^<a id=|\Z)", re.MULTILINE | re.DOTALL)
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((DOCS / "findings").glob("*.md"))}
+PARTS = {code: part for page in PAGES.values() for code, part in SECTION.findall(page)}
 BLOCK = re.compile(r'^```ini title="(\w+\.cntk)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 WITHOUT_EXAMPLE = {
     "CK002",
@@ -24,14 +26,21 @@ WITHOUT_EXAMPLE = {
     "CK076",
     "CK080",
     "CK081",
+    "CK082",
     "CK099",
 }
 """A file that is not text cannot be shown; the others are in words, runs (docs/errors.md), plug-ins or projects."""
 
 
 def test_the_page_has_every_rule() -> None:
-    assert list(PARTS) == [rule.code for rule in RULES]
+    """Its section is on the page of its group, and the first page has its title; both have its anchor."""
+    assert sorted(PARTS) == sorted(rule.code for rule in RULES)
+    index = (DOCS / "findings.md").read_text(encoding="utf-8")
     for rule in RULES:
+        anchor = rule.code.lower()
+        assert f'<a id="{anchor}"></a>\n\n## {rule.code}: {rule.title}\n' in PAGES[rule.page]
+        assert f'<a id="{anchor}"></a>[{rule.code}](findings/{rule.page}.md#{anchor}) | {rule.title} |' in index
+        assert rule.link.endswith(f"/docs/findings/{rule.page}.md#{anchor}")
         assert f"**{rule.severity}: {rule.title}.**" in PARTS[rule.code]
         assert find_rule(rule.code.lower()) is rule
         assert all(f"`{kind}`" in PARTS[rule.code] for kind in rule.kinds)

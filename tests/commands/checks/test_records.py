@@ -112,6 +112,7 @@ def test_labels_in_another_order(cntkpy, tmp_path: Path) -> None:
     assert data_findings(cntkpy, HTK, {"states": "a\nb\n", "d.mlf": entries(mixed)}, "--records", "1") == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("line", "found"), [(10, True), (3_000_000, False)])
 def test_a_large_file_takes_no_longer(cntkpy, tmp_path: Path, line: int, found: bool) -> None:
     """What is read grows with the records and not with the file: an error far behind them is not found."""

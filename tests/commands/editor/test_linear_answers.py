@@ -48,6 +48,7 @@ def work(text: str, answer: Callable[[Analysis, int, int], Any]) -> int:
     return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_an_answer(text: str, answer: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from layered_configurations import repository
 
+from cntkpy.commands.editor import document_findings
 from cntkpy.commands.editor.language import Analysis
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -278,5 +279,117 @@ def test_a_layer_of_a_project_shows_the_findings_of_its_runs(tmp_path: Path) -> 
         session.send("shutdown", None, request=True)
         session.send("exit", None)
         assert session.process.wait(timeout=20) == 0
+    finally:
+        session.process.kill()
+
+
+def open_session(folder: Path, uri: str, text: str, language: str) -> Session:
+    session = Session(folder)
+    session.send("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, request=True)
+    session.send("initialized", {})
+    document = {"uri": uri, "languageId": language, "version": 1, "text": text}
+    session.send("textDocument/didOpen", {"textDocument": document})
+    return session
+
+
+def test_the_project_file_shows_its_findings(tmp_path: Path) -> None:
+    files = repository()
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = tmp_path / "cntkpy.toml"
+    session = open_session(tmp_path, path.as_uri(), files["cntkpy.toml"], "toml")
+
+    def changed(version: int, text: str) -> list[tuple[str, int, int]]:
+        """Return code, line and column, both from 1, of the findings after a change."""
+        change = {"textDocument": {"uri": path.as_uri(), "version": version}, "contentChanges": [{"text": text}]}
+        session.send("textDocument/didChange", change)
+        starts = [(item["code"], item["range"]["start"]) for item in session.diagnostics()]
+        return [(code, start["line"] + 1, start["character"] + 1) for code, start in starts]
+
+    try:
+        assert session.diagnostics() == []
+        text = files["cntkpy.toml"]
+        assert changed(2, text.replace('files = ["base', 'fils = ["base')) == [("CK080", 4, 1)]
+        assert changed(3, text.replace("[[run]]", "[run]")) == [("CK080", 3, 2)]
+        assert changed(4, f"{text}[run]\n") == [("CK080", 10, 5)]
+        assert changed(5, f"{text}train.SGD.maxEpoch = {{ min = 1 }}\n") == [("CK082", 10, 11)]
+        assert changed(6, f'exclude = ["old/*"]\n{text}') == [("CK082", 1, 12)]
+        wordy = text.replace("[types]", 'words = ["train=[SGD=[maxEpochs=1000]]"]\n[types]')
+        assert changed(7, wordy) == [("CK081", 7, 10)]
+        (tmp_path / "base.cntk").write_text(files["base.cntk"].replace("dim = 20\n", ""))
+        (tmp_path / "globals.cntk").write_text("dim = 20\n")
+        assert changed(8, text) == [("CK007", 4, 9)]
+        options = {"textDocument": {"uri": path.as_uri()}, "options": {"tabSize": 4, "insertSpaces": True}}
+        assert session.send("textDocument/formatting", options, request=True) == []
+    finally:
+        session.process.kill()
+
+
+def test_a_saved_layer_changes_the_findings_of_the_others(tmp_path: Path) -> None:
+    files = repository()
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = tmp_path / "models" / "small.cntk"
+    session = open_session(tmp_path, path.as_uri(), files["models/small.cntk"], "cntk")
+    try:
+        assert session.diagnostics() == []
+        (tmp_path / "base.cntk").write_text(files["base.cntk"].replace("dim = 20\n", ""))
+        session.send("textDocument/didSave", {"textDocument": {"uri": (tmp_path / "base.cntk").as_uri()}})
+        assert {item["code"] for item in session.diagnostics()} == {"CK007"}
+    finally:
+        session.process.kill()
+
+
+def test_other_files_in_toml_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    session = open_session(tmp_path, path.as_uri(), "[project]\nname = 'a'\n", "toml")
+    try:
+        assert session.diagnostics() == []
+    finally:
+        session.process.kill()
+
+
+def test_all_runs_of_a_layer_are_checked_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = repository() | {
+        f"env/e{number}.cntk": f'RunDir = "r{number}"\nDataDir = "d"\nenv = dev\n' for number in range(40)
+    }
+    files["env/zz.cntk"] = 'RunDir = "z"\nDataDir = "d"\nenv = nowhere\n'
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = tmp_path / "models" / "small.cntk"
+    analysis = Analysis(files["models/small.cntk"].replace("labels, z", "labls, z"), str(path))
+    monkeypatch.setattr(document_findings, "FIRST_SECONDS", 0.0)
+    analysis.checked.advance(0.0)
+    assert (
+        analysis.checked.unchecked == "44 of 45 runs are not checked yet: e0-small, e1-small, e10-small, e11-small, ..."
+    )
+    found = [finding for finding in analysis.checked.findings() if finding.rule.code == "CK051"]
+    assert [finding.in_runs for finding in found] == ["in run dev-small"] * 2
+    analysis.checked.advance(60.0)
+    assert analysis.checked.unchecked == ""
+    found = [finding for finding in analysis.checked.findings() if finding.rule.code == "CK051"]
+    assert [finding.in_runs for finding in found] == ["in all 45 runs"] * 2
+
+
+def test_runs_that_are_not_checked_yet_are_named_in_the_editor(tmp_path: Path) -> None:
+    files = repository() | {f"env/e{number}.cntk": 'RunDir = "r"\nDataDir = "d"\nenv = dev\n' for number in range(90)}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path = tmp_path / "models" / "small.cntk"
+    session = open_session(
+        tmp_path, path.as_uri(), files["models/small.cntk"].replace("hidden = 8", "hidden = 8\nidle = 9"), "cntk"
+    )
+    try:
+        first = session.diagnostics()
+        assert [item["severity"] for item in first if "not checked yet" in item["message"]] == [3], first
+        while any("not checked yet" in item["message"] for item in first):
+            at = {"textDocument": {"uri": path.as_uri()}, "position": {"line": 0, "character": 2}}
+            assert session.send("textDocument/hover", at, request=True) is not None  # answered in between
+            first = session.diagnostics()
+        assert [item["message"].rpartition("(")[2] for item in first] == ["in all 94 runs)"]
     finally:
         session.process.kill()

@@ -290,7 +290,7 @@ def test_no_values_where_a_name_is_written() -> None:
 
 PAGES = [
     (page, block)
-    for page in ("errors.md", "findings.md")
+    for page in ("errors.md", *(f"findings/{path.name}" for path in sorted((ROOT / "docs/findings").glob("*.md"))))
     for block in re.findall(r"```ini[^\n]*\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
 ]
 

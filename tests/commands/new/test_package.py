@@ -34,6 +34,7 @@ def test_there_is_a_template_of_every_kind() -> None:
     assert {path.name for path in TEMPLATES.iterdir()} == {*KINDS, "project"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [pytest.param("reader"), pytest.param("tracker", marks=pytest.mark.thorough)])
 def test_its_own_test_passes(kind: str, cntkpy, tmp_path: Path) -> None:
     got = cntkpy("new", kind, "our-things")

@@ -123,6 +123,6 @@ def test_the_first_page(cntkpy, tmp_path: Path) -> None:
 
 
 def test_the_lists_are_true() -> None:
-    assert len(TUTORIALS) == 5
+    assert len(TUTORIALS) == 6
     everything = {name for page in (FIRST, *TUTORIALS) for _, name, _ in steps(page.read_text(encoding="utf-8"))}
     assert set(STATUS) <= everything

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from layered_configurations import BASE, ENVIRONMENT, PROJECT, repository
@@ -59,6 +60,7 @@ def processor_seconds(folder: Path, *words: str) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
+@pytest.mark.thorough
 def test_twelve_compositions_take_a_second_more_than_one_at_most(tmp_path: Path) -> None:
     write(tmp_path, repository())
     processor_seconds(tmp_path, "dev-small")  # compiles the modules
@@ -85,7 +87,13 @@ def test_each_finding_is_listed_once_with_the_runs_that_show_it(cntkpy) -> None:
     sarif = json.loads(cntkpy("check", "--format", "sarif").out)["runs"][0]["results"]
     assert [len(item["properties"]["runs"]) for item in sarif if item["ruleId"] == "CK020"] == [12]
     assert "(in all 12 runs)" in cntkpy("check", "--format", "gitlab").out
-    assert cntkpy("check", "--format", "junit").out.count("learningRatesPerMB") == 2  # a message and its line
+    suites = ElementTree.fromstring(cntkpy("check", "--format", "junit").out)
+    shown = [(suite.get("name"), suite.get("failures")) for suite in suites]
+    assert shown[:2] == [
+        ("dev-large", "1"),
+        ("dev-medium", "1"),
+    ]
+    assert [len(suite) for suite in suites] == [1] * 12
     assert cntkpy("check", "--format", "github").out.count("(in all 12 runs)") == 1
 
 
@@ -182,7 +190,7 @@ def test_a_run_is_run_in_its_folder(cntkpy_process, tmp_path: Path) -> None:
         ('[types]\na = { min = "1" }\n', "2:13: min expects a number - write min = 1"),
         ("[types]\na = 3\n", '2:5: a is no contract - write { min = 1, max = 9 } or "a|b"'),
         ('exclude = ["**/a/**/b/**"]\n', "1:12: a glob has more than 2 times ** - write one ** for all folders below"),
-        ("run = [1]\n", "1:8: run expects an array of tables - write [[run]]"),
+        ("run = [1]\n", "1:8: run expects an array of tables - every run begins with [[run]], in two brackets"),
     ],
 )  # fmt: skip
 def test_errors_of_the_project_file_have_places(text: str, message: str, tmp_path: Path) -> None:
@@ -373,7 +381,7 @@ def test_names_of_runs_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_new_project_has_no_findings_and_trains(cntkpy, cntkpy_process, tmp_path: Path) -> None:
     assert cntkpy("new", "project", "digits").code == 0
     folder = tmp_path / "digits"
-    assert cntkpy("check", cwd=folder).out == "no problems in 4 configurations\n"
+    assert cntkpy("check", cwd=folder).out == "no problems in 5 configurations\n"
     import jsonschema
 
     schema = json.loads((folder / "cntkpy.schema.json").read_text())
@@ -381,7 +389,22 @@ def test_a_new_project_has_no_findings_and_trains(cntkpy, cntkpy_process, tmp_pa
     assert cntkpy("new", "project", "digits").code == 2
     assert cntkpy("new", "project", "No Name").code == 2
     assert cntkpy_process("run", "dev-small", cwd=folder).code == 0
-    assert (folder / "out" / "dev" / "digits.dnn").exists()
+    assert (folder / "out" / "dev-small" / "digits.dnn").exists()
+
+
+def test_the_page_of_projects_is_as_printed(cntkpy, tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "projects.md").read_text()
+    (make, commands, *_) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    lines = [line.partition(" #")[0].split() for line in [*make.splitlines(), *commands.splitlines()]]
+    assert [words[0] for words in lines] == ["cntkpy", "cd", *["cntkpy"] * 8]
+    assert cntkpy(*lines[0][1:]).code == 0
+    folder = tmp_path / lines[1][1]
+    (toml, *_) = re.findall(r'```toml title="cntkpy.toml"\n(.*?)```', page, re.DOTALL)
+    assert (folder / "cntkpy.toml").read_text().partition("\n\n")[2] == toml
+    for words in lines[2:]:
+        result = cntkpy(*words[1:], cwd=folder)
+        assert result.code == (1 if words[1] == "diff" else 0), (words, result.out, result.err)
+    assert (folder / "out" / "smoke" / "digits.dnn").exists()
 
 
 def test_the_schema_accepts_what_the_program_accepts() -> None:
@@ -430,8 +453,15 @@ def test_modules_are_imported_on_request_only_and_those_that_are_allowed(cntkpy,
     cntkpy("check", files=files)
     assert not (tmp_path / "imported").exists()
     files["cntkpy.toml"] = 'modules = ["another"]\n' + toml
-    cntkpy("check", "--import-modules", files=files)
+    result = cntkpy("check", "--import-modules", files=files)
     assert not (tmp_path / "imported").exists()
+    message = "error: the module 'ours_of_test' is none of those that the project allows - "
+    message += 'add "ours_of_test" to modules in cntkpy.toml [CK081]'
+    assert message in result.out and message in cntkpy("check").out
+    assert "the module 'ours_of_test' is none of those" in cntkpy("run", "x").err
+    assert not (tmp_path / "imported").exists()
+    files["cntkpy.toml"] = "modules = []\n" + toml
+    assert message in cntkpy("check", files=files).out
     files["cntkpy.toml"] = 'modules = ["ours_of_test"]\n' + toml
     cntkpy("check", "--import-modules", files=files)
     assert (tmp_path / "imported").exists()
@@ -450,3 +480,39 @@ def test_the_hook_checks_the_runs_of_a_changed_layer(cntkpy) -> None:
     assert lines[0].startswith("models/small.cntk:2:55: error: ")
     assert lines[0].endswith("(in all 4 runs)")
     assert all(re.search(hooks[0]["files"], name) for name in ("models/small.cntk", "cntkpy.toml", "a/cntkpy.toml"))
+
+
+def test_a_changed_include_or_network_checks_the_runs_that_use_it(cntkpy) -> None:
+    files = {
+        "cntkpy.toml": 'ignore = ["CK060"]\n[[run]]\nname = "a"\nfiles = ["a.cntk"]\n'
+        '[[run]]\nname = "b"\nfiles = ["b.cntk"]\n',
+        "parts/common.cntk": "include=deep.cntk\nDataDir = d\n",
+        "parts/deep.cntk": "Rate = x\n",
+        "parts/net.ndl": "features = Input(2, tag=feature)\nz = Sigmod(features)\n",
+        "a.cntk": "command = t\ninclude=parts/common.cntk\nmodelPath = m\n"
+        "t = [ action = train ; SGD = [ learningRatesPerMB = $Rate$ ; maxEpochs = 1 ]\n"
+        'NDLNetworkBuilder = [ networkDescription = "parts/net.ndl" ] ; reader = [ file = "$DataDir$/x" ] ]\n',
+        "b.cntk": "command = ()\n# parts/common.cntk and net.nd are not used here\n",
+        "alone.cntk": "command = ()\n",
+    }  # fmt: skip
+    assert cntkpy("check", "parts/common.cntk", files=files).out == cntkpy("check", "a").out
+    assert cntkpy("check", "parts/deep.cntk").out == cntkpy("check", "a").out
+    result = cntkpy("check", "parts/net.ndl")
+    assert result.out == cntkpy("check", "a").out
+    assert "parts/net.ndl:2:5: error: undefined function or macro 'Sigmod'" in result.out
+    assert cntkpy("check", "alone.cntk").out == "no problems in 1 configuration\n"
+
+
+def test_projects_below_a_folder_are_checked_as_projects(cntkpy) -> None:
+    files = {f"configs/{name}": text for name, text in repository().items()}
+    files |= {f"other/deep/{name}": text for name, text in repository().items()} | {"alone.cntk": "command = ()\n"}
+    files["other/deep/models/small.cntk"] = WRONG_MODEL
+    result = cntkpy("check", ".", files=files)
+    lines = [line for line in result.out.splitlines() if "[CK020]" in line]
+    assert [line.partition(": ")[0] for line in lines] == ["other/deep/models/small.cntk:2:55"]
+    assert result.out.endswith(" in 25 configurations\n")
+    assert result.err == ""
+    assert cntkpy("check", "configs").out == "no problems in 12 configurations\n"
+    result = cntkpy("check")
+    assert result.code == 2
+    assert "There is one in configs: write `cntkpy check configs`, or `cntkpy check .`" in " ".join(result.err.split())

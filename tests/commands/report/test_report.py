@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from cntkpy.commands.report.markup import Markup, tag, text
-from cntkpy.commands.report.page import page
+from cntkpy.commands.report.page import page, title_of_page
 from cntkpy.commands.report.png import data_url
 from cntkpy.commands.runs.events import run_of
 from cntkpy.commands.runs.record import Run
@@ -104,7 +104,7 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "img"):
+        if tag not in ("meta", "input", "img", "wbr"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -122,7 +122,8 @@ def test_what_is_in_it() -> None:
     text = " ".join(" ".join(seen.texts).split())
     for part in ("Summary", "Curves", "Epochs", "Confusion", "Network", "Configuration", "Where it ran"):
         assert part in text
-    assert "first, epoch 2: 0.25" in text and "second, validation, epoch 1: 0.3" in text  # the titles of dots
+    assert "first, epoch 2: 0.25 rate=0.5 plain" in text  # the titles of dots
+    assert "second, validation, epoch 1: 0.3 rate=0.25 plain" in text
     assert "W [3 x 2]: 6" in text  # a parameter in the box of the node that takes it
     assert "8 of 10 samples right (80.00%)" in text and "0 for 1 (2)" in text
     assert "( 2 times)" in text or "(2 times)" in text
@@ -131,14 +132,14 @@ def test_what_is_in_it() -> None:
     lines = [
         attributes["class"] for tag, attributes in seen.tags if tag == "g" and "line" in (attributes["class"] or "")
     ]
-    assert "line validation color1 run1" in lines and "line progress color0 run0" in lines
+    assert "line validation color1 shape0 run1" in lines and "line progress color0 shape0 run0" in lines
 
 
 @pytest.mark.parametrize("name", ["ce", f"{HOSTILE}ce"])
 def test_nothing_of_a_run_becomes_markup(name: str) -> None:
     calm = Seen(page([run_named("a", 0.5), run_named("b", 0.25)]))
     seen = Seen(page([run_named(HOSTILE, 0.5, name, note=HOSTILE), run_named("b", 0.25, name, note=HOSTILE)]))
-    assert [tag for tag, _ in seen.tags] == [tag for tag, _ in calm.tags]
+    assert [tag for tag, _ in seen.tags if tag != "wbr"] == [tag for tag, _ in calm.tags if tag != "wbr"]
     assert seen.scripts == calm.scripts
     assert not [key for _, attributes in seen.tags for key in attributes if key.startswith("on") or key == "style"]
     assert not any("\x1b" in one or "\u202e" in one for one in seen.texts)
@@ -248,25 +249,30 @@ said.push(["log before", shown()]); document.getElementById("log").click(); said
 said.push(["beyond", document.documentElement.scrollWidth - document.documentElement.clientWidth]);
 const first = () => getComputedStyle(figure.querySelector("svg.scale-log .run0")).display;
 said.push(["run before", first()]); document.getElementById("run0").click(); said.push(["run after", first()]);
-document.documentElement.dataset.said = JSON.stringify(said);
 """
+
+
+def in_chromium(folder: Path, html: str, acts: str, size: str) -> dict[str, list]:
+    """Do something with a page, and return what `said` has: lists that begin with a name.
+
+    The page's policy allows no second script, so it is taken out here.
+    """
+    html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
+    path = folder / "r.html"
+    keep = "document.documentElement.dataset.said = JSON.stringify(said);"
+    path.write_text(html.replace("</body>", f"<script>{acts}\n{keep}</script></body>"), encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+    command = [str(CHROMIUM), *options, f"--window-size={size}", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    found = re.search(r'data-said="([^"]*)"', done.stdout)
+    assert found is not None, done.stderr
+    return {name: rest for name, *rest in json.loads(unescape(found[1]))}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_zoom_in_chromium(tmp_path: Path) -> None:
-    """On a narrow screen: buttons, a rectangle that is dragged, a double click, the logarithmic axis, a run left out.
-
-    The page's policy allows no second script, so it is taken out here.
-    """
-    html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page([run_named("a", 0.5)]))
-    path = tmp_path / "r.html"
-    path.write_text(html.replace("</body>", f"<script>{ACTS}</script></body>"), encoding="utf-8")
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command = [str(CHROMIUM), *options, "--window-size=500,800", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r'data-said="([^"]*)"', done.stdout)
-    assert found is not None, done.stderr
-    said = {name: rest for name, *rest in json.loads(unescape(found[1]))}
+    """On a narrow screen: buttons, a rectangle, a double click, the logarithmic axis, a run left out."""
+    said = in_chromium(tmp_path, page([run_named("a", 0.5)]), ACTS, "500,800")
     whole, ticks = said["start"]
     assert whole == [0, 0, 10000, 10000] and ticks[-2:] == ["5", "epoch"] and "0.1" in ticks
     zoomed, fewer = said["in"]
@@ -279,3 +285,115 @@ def test_zoom_in_chromium(tmp_path: Path) -> None:
     assert (said["log before"], said["log after"]) == (["none"], ["block"])
     assert said["beyond"] == [0]  # a narrow screen need not be scrolled sideways
     assert (said["run before"], said["run after"]) == (["inline"], ["none"])
+
+
+def many(count: int = 24) -> list[Run]:
+    """Runs of one configuration that differ in two values; the last but one is the best that is sound."""
+    runs = []
+    for number in range(count):
+        name = f"20261128-1000{number:02d}-digits"
+        found = events(1 + (count - number) / 10)
+        found[0]["words"] = ["configFile=configs/digits.cntk", f"hidden={number}"]
+        found[0]["settings"] += [{"name": "hidden", "value": str(number)}]
+        found[-1]["status"] = 1 if number == count - 1 else 0
+        run = run_of(Path(f"runs/{name}/log.jsonl"), found)
+        run.name = name
+        runs.append(run)
+    return runs
+
+
+def test_titles() -> None:
+    runs = many()
+    assert title_of_page(runs[:1]) == "20261128-100000-digits"
+    assert title_of_page(runs[:2]) == "digits: 20261128-100000-digits, 20261128-100001-digits"
+    assert title_of_page(runs) == "24 runs of digits"
+    seen = Seen(page(runs))
+    assert seen.texts.count("24 runs of digits") == 1  # the heading
+    assert "24 runs of digits - cntkpy" in seen.texts
+
+
+def test_the_best_run_is_marked_and_labels_have_the_values_that_differ() -> None:
+    html = page(many())
+    rows = re.findall(r"<tr>(.*?)</tr>", html.partition('class="summary')[2].partition("</table>")[0])
+    marked = [row for row in rows if "\u2605" in row]
+    assert len(rows) == 25
+    assert len(marked) == 1
+    assert "20261128-100022-digits" in marked[0]  # the last run has failed
+    assert "the best run: the least ce" in html
+    labels = re.findall(r'<label for="run\d+">(.*?)</label>', html)
+    assert len(labels) == 24
+    assert [number for number, label in enumerate(labels) if "\u2605 best" in label] == [22]
+    assert all(f"hidden={number}" in label for number, label in enumerate(labels))
+    assert "\u2605" not in page(many(1))
+
+
+def test_each_of_24_runs_has_its_colour_and_shape() -> None:
+    html = page(many())
+    swatches = re.findall(r'<label for="run\d+"><input[^>]*><span class="(swatch [^"]*)">', html)
+    assert len(set(swatches)) == 24
+    for number, swatch in enumerate(swatches):
+        assert f"line training {swatch.removeprefix('swatch ')} run{number}" in html
+
+
+def test_values_that_differ_are_listed_once_with_their_runs() -> None:
+    html = page(many(3))
+    (row,) = [row for row in re.findall(r"<tr class=\"other.*?</tr>", html) if "<code>hidden</code>" in row]
+    assert re.findall(r"<code>(\d)</code>", row) == ["0", "1", "2"]
+    versions = html.partition("Versions and machines")[2]
+    assert versions.count("<td>plain</td>") == 2  # what all have in common stands there once
+
+
+LOOKS = """
+const table = document.querySelector("table.summary"), box = table.parentElement, said = [];
+const rows = () => [...table.tBodies[0].rows];
+const head = (name) => [...table.tHead.rows[0].cells].find((cell) => cell.textContent === name);
+const visible = (part) => getComputedStyle(part).display !== "none";
+said.push(["beyond", document.documentElement.scrollWidth - document.documentElement.clientWidth]);
+const heights = rows().map((row) => row.getBoundingClientRect().height);
+said.push(["cut", box.scrollWidth - box.clientWidth, Math.max(...heights)]);
+const network = document.querySelector("svg.network").parentElement;
+const hints = [box, network].map((part) => visible(part.previousElementSibling));
+said.push(["hints", ...hints, network.scrollWidth > network.clientWidth]);
+said.push(["hint", network.previousElementSibling.textContent]);
+head("hidden").querySelector("button").click();
+said.push(["up", rows().map((row) => row.cells[4].textContent), head("hidden").getAttribute("aria-sort")]);
+head("hidden").querySelector("button").click();
+said.push(["down", rows().map((row) => row.cells[4].textContent), head("hidden").getAttribute("aria-sort")]);
+head("run").querySelector("button").click();
+said.push(["names", rows().map((row) => row.cells[0].textContent.replace("\u2605", "").trim())]);
+const count = () => [...document.querySelectorAll("svg.scale-linear .line.training")].filter(visible).length;
+said.push(["shown", count()]);
+[...document.querySelectorAll(".curves-part button")].find((button) => button.textContent === "None").click();
+said.push(["none", count()]);
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_24_runs_in_chromium(tmp_path: Path) -> None:
+    """On a desktop nothing is cut, rows have one line, and columns are sorted."""
+    said = in_chromium(tmp_path, page(many()), LOOKS, "1280,800")
+    cut, height = said["cut"]
+    assert said["beyond"] == [0]
+    assert cut <= 0
+    assert height < 32
+    assert said["hints"][0] is False
+    numbers = [str(number) for number in range(24)]
+    assert said["up"] == [numbers, "ascending"]
+    assert said["down"] == [numbers[::-1], "descending"]
+    assert said["names"] == [[run.name for run in many()]]
+    assert said["shown"][0] >= 24
+    assert said["none"] == [0]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_24_runs_on_a_phone(tmp_path: Path) -> None:
+    """Tables and networks that are wider than the screen say that they can be scrolled."""
+    runs = many()
+    for number in range(6):
+        node = {"name": f"wide{number}", "operation": "Sum" * 8, "inputs": ["x"], "shape": [1]}
+        runs[0].curves[0].network["nodes"].append(node)  # pyright: ignore[reportOptionalSubscript]
+    said = in_chromium(tmp_path, page(runs), LOOKS, "500,844")  # windows of Chromium are not narrower
+    assert said["beyond"] == [0]
+    assert said["cut"][0] > 0
+    assert said["hints"] == [True, True, True]
+    assert "Scroll sideways" in said["hint"][0]

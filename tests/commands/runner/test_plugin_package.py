@@ -66,6 +66,7 @@ def test_reader_writer_and_action_of_an_installed_package(installed: Path, tmp_p
     assert np.mean([a == b for a, b in zip(found, kinds, strict=True)]) > 0.9
 
 
+@pytest.mark.thorough
 def test_tools_know_the_package(here) -> None:
     got = here("preview", "sample_configs/plugin/flowers.cntk", "train", "--format", "json")
     assert got.code == 0, got.err
@@ -111,9 +112,9 @@ def test_the_reader_alone(here) -> None:
     reader.start_minibatch_loop(7, 2, 100)
     for _ in range(5):
         reader.get_minibatch()
-    state = json.loads(json.dumps(reader.state()))
+    state = json.loads(json.dumps(reader.get_state()))
     rest = [m.keys for m in iter(reader.get_minibatch, None)]
     reader = create_reader(text)
-    reader.restore(state)
+    reader.set_state(state)
     assert [m.keys for m in iter(reader.get_minibatch, None)] == rest
     assert len(rest) > 5

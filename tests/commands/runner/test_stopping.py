@@ -181,6 +181,7 @@ def test_while_a_reader_sleeps(number: int, tmp_path: Path) -> None:
     assert "Traceback" not in log
 
 
+@pytest.mark.thorough
 def test_before_the_first_minibatch_of_an_epoch(tmp_path: Path) -> None:
     """Nothing of the epoch is there to be saved: the checkpoint of the epoch before has everything."""
     source = SLOW.replace("\n    def get_minibatch(self):\n", AT_THE_START).replace(
@@ -221,6 +222,7 @@ def test_what_does_not_come_back_is_named_and_ended(tmp_path: Path) -> None:
     assert "has not stopped within 3 s" in log
 
 
+@pytest.mark.thorough
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     process = start(tmp_path, signal.SIGINT, STUCK)
     until = time.monotonic() + 100
@@ -235,6 +237,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     assert "a second signal" in log
 
 
+@pytest.mark.thorough
 def test_the_same_signal_twice_at_once_saves_the_state(tmp_path: Path) -> None:
     """`timeout` sends its signal to the process and then to the group of processes."""
     process = asleep(tmp_path, signal.SIGINT)

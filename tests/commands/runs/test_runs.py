@@ -1,16 +1,23 @@
 """`cntkpy runs`: what is read of event files and logs, the table, its forms, conditions and order."""
 
+import contextlib
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import small_classification as actions
 
+from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.systems.locks import lock
 from cntkpy.commands.runs.events import json_events, run_of
 from cntkpy.commands.runs.find import find_runs, is_run, read_run
+from cntkpy.commands.runs.forms import fitting
+from cntkpy.commands.runs.settings import settings_of
 from cntkpy.commands.runs.table import Table, differing_values, select, table_of
 
 VALIDATED = (
@@ -167,7 +174,17 @@ def run_with(path: str, **values: str):
 
 def test_values_that_differ() -> None:
     runs = [
-        run_with("t/1/log.jsonl", rate="0.1", used="0.1", same="1", RunDir="t/1", modelPath="t/1/m", traceLevel="1"),
+        run_with(
+            "t/1/log.jsonl",
+            rate="0.1",
+            used="0.1",
+            same="1",
+            RunDir="t/1",
+            modelPath="t/1/m",
+            traceLevel="1",
+            outputPath="x",
+            **{"tracking:folder": "tb/1"},
+        ),
         run_with("t/2/log.jsonl", Rate="0.2", used="0.2", same="1", RunDir="t/2", modelPath="t/2/m", traceLevel="0"),
     ]
     assert differing_values(runs) == {"rate": "Rate"}  # `used` differs in the same way
@@ -264,18 +281,18 @@ def test_a_table_has_a_line_for_each_run_in_eighty_columns(trials, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "80")
     got = trials()
     lines = got.out.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert max(map(len, lines)) <= 80
-    names = lines[0].split()
-    assert names[:2] == ["run", "state"]
-    assert "learningRatesPerSample" in names
+    assert lines[0].split()[0] == "learningRates"
+    assert lines[1].split()[:4] == ["run", "state", "epochs", "PerSample"]
+    assert [line.split()[0] for line in lines[2:]] == ["0.05", "0.1", "0.5"]
     assert "columns do not fit: " in got.err
     wide = trials("--wide").out.splitlines()
     assert len(wide) == 4
     assert "seconds" in wide[0]
     monkeypatch.setenv("COLUMNS", "30")
     narrow = trials().out.splitlines()
-    assert len(narrow) == 4
+    assert len(narrow) == 5
     assert max(map(len, narrow)) <= 30
 
 
@@ -296,3 +313,68 @@ def test_a_variable_stands_for_what_uses_it() -> None:
     assert list(differing_values(runs)) == ["hidden", "rate"]
     runs[1] = run_with("2/log.jsonl", layerSizes="2:32:4", hidden="32", rate="0.4")
     assert list(differing_values(runs)) == ["layersizes", "hidden", "rate"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "uses = 2:$hidden$:$hidden$:3",
+        "uses = $hidden$",
+        "uses = 1:$hidden$:1:$width$",  # of two variables, one has the value 1 in a run
+        'uses = "$hidden$x$width$"',
+        "uses = [ size = $hidden$ ; other = [ a = $width$:1 ] ]",
+    ],
+)
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_what_is_written_with_variables_is_no_column(line: str, order: str, tmp_path: Path) -> None:
+    runs = []
+    for number, (hidden, width) in enumerate((("16", "1"), ("32", "2"), ("16", "2"))):
+        variables = f"hidden = {hidden}\nwidth = {width}\n"
+        path = tmp_path / str(number) / "config.cntk"
+        path.parent.mkdir()
+        path.write_text(f"{line}\n{variables}" if order == "before" else f"{variables}{line}\n")
+        run = run_of(tmp_path / str(number) / "log.jsonl", [])
+        run.settings = settings_of(load([f"configFile={path}"]))
+        runs.append(run)
+    assert list(differing_values(runs)) == ["hidden", "width"]
+
+
+def test_a_long_name_keeps_its_end_and_its_line(tmp_path: Path) -> None:
+    runs = [run_with(f"{number}/log.jsonl", rate=str(number)) for number in (1, 2)]
+    for run in runs:
+        run.name = f"{'deep/' * 40}20261128-10000{run.path.parent}-digits"
+    shown, _, left_out = fitting(table_of(runs), 80)
+    assert [row[0] for row in shown.rows] == [f"...deep/deep/deep/20261128-10000{number}-digits" for number in (1, 2)]
+    assert "rate" in shown.columns
+    assert left_out == []
+
+
+def test_a_table_longer_than_the_terminal_goes_to_the_pager(tmp_path: Path) -> None:
+    """PAGER is asked only where the output is a terminal with fewer lines than there are runs."""
+    termios = pytest.importorskip("termios", reason="Windows has no terminals of this kind")
+    for number in range(30):
+        (tmp_path / f"{number}.jsonl").write_text(
+            '{"time": "2026-01-01T00:00:00+00:00", "event": "run started", "words": ["x"]}\n'
+        )
+    (tmp_path / "pager").write_text("#!/bin/sh\nsed 's/^/PAGED /'\n")
+    (tmp_path / "pager").chmod(0o755)
+    environment = os.environ | {"PAGER": str(tmp_path / "pager"), "TERM": "xterm"}
+    environment.pop("COLUMNS", None)
+    environment.pop("LINES", None)
+
+    def lines(folder: str) -> list[str]:
+        ours, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, (24, 80))
+        command = [sys.executable, "-m", "cntkpy", "runs", folder]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=theirs, stdin=theirs, env=environment)
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while got := os.read(ours, 4096):
+                seen += got
+        os.close(ours)
+        assert process.wait(60) == 0
+        return seen.decode().splitlines()
+
+    assert sum(line.startswith("PAGED ") for line in lines(".")) >= 31
+    assert not any("PAGED" in line for line in lines("1.jsonl"))

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from cntkpy.cntk_config import ConfigError, load
-from cntkpy.commands.sweeps.choices import Choice, Interval, read_words, split
+from cntkpy.commands.sweeps.choices import Choice, Interval, read_words
 from cntkpy.commands.sweeps.points import Draws, Grid
+from cntkpy.commands.sweeps.rewrites import split
 
 OTHER = "other=1,2"
 
@@ -98,7 +99,8 @@ def test_intervals(text: str, expected: Interval) -> None:
         (["a=zip(1, 2)"], "Conflict", "only a has zip"),
         (["a=zip(1, 2)", "b=zip(1, 2, 3)"], "Conflict", "a has 2 values in zip(...), b has 3"),
         (["a=zip(1, 1)", "b=zip(2, 2)"], "Conflict", "twice"),
-        (["a=1", "train=[SGD=[x=1,2]]"], "MissingParameter", "no word of this sweep has a choice"),
+        (["a=1"], "MissingParameter", "no word of this sweep has a choice"),
+        (["a=1,2", "train=[SGD=[x=1,2]]"], "BadChoice", "a choice stands in a word of its own"),
     ],
 )
 def test_mistakes(words: list[str], kind: str, part: str) -> None:
@@ -211,13 +213,70 @@ def test_numbers_of_a_sampler_keep_all_digits(value: float) -> None:
         ("rate=uniform(0, 1)", "write 'rate=range(0, 1)'"),
         ("size=randint(1, 9)", "write 'size=range(1, 9)'"),
         ("kind=categorical(a, b)", "write 'kind=choice(a, b)'"),
-        ("train=[SGD=[maxEpochs=1,2]]", "a choice stands in a word of its own: train/SGD/maxEpochs=1,2"),
-        ("train=[SGD=[a=3;maxEpochs=1,2]]", "a choice stands in a word of its own: train/SGD/maxEpochs=1,2"),
+        ("rate=log_uniform(1e-4, 0.1)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=uniform(1e-4, 0.1, log=true)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=uniform(1e-4, 0.1, log=false)", "write 'rate=range(1e-4, 0.1)'"),
+        ("rate=tune.loguniform(1e-4, 0.1)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=loguniform(low=1e-4, high=0.1)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ("rate=log-uniform(max=0.1, min=1e-4)", "write 'rate=range(1e-4, 0.1, log)'"),
+        ('rate=trial.suggest_float("rate", 1e-4, 0.1, log=True)', "write 'rate=range(1e-4, 0.1, log)'"),
+        ("size=quniform(16, 64, 16)", "write 'size=range(16, 64, step=16)'"),
+        ("size=suggest_int(16, 64, step=16)", "write 'size=range(16, 64, step=16)'"),
+        ("rate=linspace(0, 1, 5)", "write 'rate=range(0, 1, count=5)'"),
+        ("rate=geomspace(1e-4, 0.1, num=4)", "write 'rate=range(1e-4, 0.1, log, count=4)'"),
+        ("rate=np.logspace(-4, -1, 4)", "write 'rate=range(1e-4, 1e-1, log, count=4)'"),
+        ("kind=categorical([a, b])", "write 'kind=choice(a, b)'"),
     ],
 )
 def test_forms_of_other_programs_are_rewritten_in_the_message(word: str, written: str) -> None:
     with pytest.raises(ConfigError) as error:
         read_words(["configFile=a.cntk", word])
     assert error.value.hint == written
-    rewritten = written.partition(": ")[2] or written.partition("'")[2].rstrip("'")
+    rewritten = written.partition("'")[2].rstrip("'")
     assert len(read_words(["configFile=a.cntk", rewritten]).axes) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "choices"),
+    [
+        ("train=[SGD=[maxEpochs=1,2]]", ["train/SGD/maxEpochs=1,2"]),
+        ("train=[SGD=[a=3;maxEpochs=1,2]]", ["train/SGD/maxEpochs=1,2"]),
+        ("train=[SGD=[maxEpochs=1,2;b=3];reader=[x=a]]", ["train/SGD/maxEpochs=1,2"]),
+        ("train=[reader=[x=a];SGD=[b=3,4;c=range(1, 2)]]", ["train/SGD/b=3,4", "train/SGD/c=range(1, 2)"]),
+        ("train = [ SGD = [ rate = log_uniform(1e-4, 0.1) ] ]", ["train/SGD/rate=range(1e-4, 0.1, log)"]),
+        ("train=[a=choice(1, 2)]", ["train/a=choice(1, 2)"]),
+    ],
+)
+@pytest.mark.parametrize("second", [[], ["rate=0.1,0.2"]])
+def test_a_choice_inside_a_section_is_refused(word: str, choices: list[str], second: list[str]) -> None:
+    """In the language, `maxEpochs=1,2` sets maxEpochs to 1 and a parameter `2` to true."""
+    with pytest.raises(ConfigError) as error:
+        read_words(["configFile=a.cntk", *second, word])
+    assert error.value.kind == "BadChoice"
+    listed = " ".join(f"'{choice}'" for choice in choices)
+    assert error.value.hint == f"write {listed}"
+    assert len(read_words(["configFile=a.cntk", *choices]).axes) == len(choices)
+
+
+@pytest.mark.parametrize(
+    "word", ["a=[b=1,c=2]", "a=[b=(1,2);c={3,4}]", 'a=[b="1,2"]', "a=[b=f(x, y);c=1:2*3]", "a=[]", "a=[b=[c=1;d=2]]"]
+)
+def test_sections_without_choices_are_values(word: str) -> None:
+    assert len(read_words(["configFile=a.cntk", "rate=1,2", word]).axes) == 1
+
+
+def test_options_of_ranges_as_other_programs_write_them() -> None:
+    for option, hint in (("log=true", "write log"), ("log=false", "leave it out: a range is linear")):
+        with pytest.raises(ConfigError) as error:
+            read_words([f"a=range(1, 2, {option})"])
+        assert error.value.hint == hint
+
+
+@pytest.mark.parametrize("brackets", ["[]", "()", "{}"])
+def test_a_list_in_brackets_is_one_value_and_the_message_has_the_choice(brackets: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read_words(["configFile=a.cntk", f"train/SGD/rate={brackets[0]}0.1, 0.2{brackets[1]}"])
+    assert error.value.hint == "commas in brackets are one value; write train/SGD/rate=0.1,0.2"
+    with pytest.raises(ConfigError) as error:
+        read_words(["configFile=a.cntk", "train=[SGD=[x=1]]", "a=(1)", "b=[]", "c="])
+    assert "give a word several values" in str(error.value.hint)

@@ -210,6 +210,7 @@ def test_a_file_that_is_no_journal_stays_as_it_is(tmp_path: Path) -> None:
         assert notes.read_bytes() == content
 
 
+@pytest.mark.thorough
 def test_changed_journals(tmp_path: Path) -> None:
     optuna_study, made = journal(tmp_path)
     outcomes = {"study": 0, "error": 0}

@@ -55,6 +55,29 @@ def test_a_sampler_chooses_and_the_study_has_what_happened(cntkpy, tmp_path: Pat
     assert [one["number"] for one in rows(tmp_path / "sweeps" / "m")] == [0, 1, 2]
 
 
+def test_values_that_are_chosen_again_are_not_trained_again(cntkpy, tmp_path: Path) -> None:
+    """With few choices TPE repeats them (U9): the outcome of the first trial is that of the others."""
+    words = ("sweep", "m.cntk", "train/SGD/minibatchSize=10,20", "--sampler", "tpe", "--trials", "5")
+    got = cntkpy(*words, files=small.files(""))
+    assert got.code == 0, got.err
+    assert "5 trials have 2 combinations of values; none is trained twice" in got.err
+    found = rows(tmp_path / "sweeps" / "m")
+    trained = {one["values"]["train/SGD/minibatchSize"]: one for one in found if "same" not in one}
+    assert len(found) == 5
+    assert len(list((tmp_path / "sweeps" / "m").glob("*/log.jsonl"))) == len(trained) <= 2
+    for one in found:
+        first = trained[one["values"]["train/SGD/minibatchSize"]]
+        assert one["criterion"] == first["criterion"]
+        if "same" in one:
+            assert one["same"] == first["number"]
+            assert f"trial {one['number']} of 5: {one['criterion']:.6g}, not trained again, as trial" in got.out
+    storage = optuna_study.open_storage(str(tmp_path / "sweeps/m/study.journal"))
+    study = optuna.load_study(study_name="m", storage=storage)
+    assert [trial.value for trial in study.trials] == [one["criterion"] for one in found]
+    assert cntkpy(*words).code == 0
+    assert rows(tmp_path / "sweeps" / "m") == found
+
+
 @pytest.mark.thorough
 def test_a_pruner_ends_bad_trials_early(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial with a good rate, then one with hardly any: after an epoch it is worse. The median is of one trial."""

@@ -293,3 +293,13 @@ def test_the_greatest_value_is_the_best_and_trials_are_tracked_apart(cntkpy, tmp
     other = cntkpy("sweep", *words)
     assert other.code == 2
     assert "it differs in --maximize" in other.err
+
+
+def test_draws_of_whole_numbers_that_are_equal_are_trained_once(cntkpy, tmp_path: Path) -> None:
+    words = ["sweep", "m.cntk", "train/SGD/maxEpochs=range(1, 2, log)", "--sampler", "random", "--trials", "4"]
+    got = cntkpy(*words, files=small.files(""))
+    assert got.code == 0, got.err
+    found = rows(tmp_path / "sweeps" / "m")
+    assert len(found) == 4
+    trained = [one for one in found if "same" not in one]
+    assert len({one["values"]["train/SGD/maxEpochs"] for one in trained}) == len(trained) <= 2

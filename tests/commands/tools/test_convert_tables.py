@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from cntkpy.commands.cli import main
 from cntkpy.commands.tools.convert import convert
 from cntkpy.readers.convert.batches import parse_stream
+from cntkpy.readers.convert.named_columns import NamedColumns
 from cntkpy.readers.convert.tables import from_csv
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.tables.csv.text import is_number
@@ -45,7 +46,7 @@ def here(tmp_path, monkeypatch) -> Path:
 )
 def test_a_table(here, capsys, name: str, text: str, labels: str | None) -> None:
     (here / name).write_bytes(text.encode())
-    assert convert([name], "a.ctf", labels=labels) == 0
+    assert convert([name], "a.ctf", columns=NamedColumns(labels)) == 0
     assert Path("a.ctf").read_text() == (
         "0 |features 1.5 2 |labels 1:1\n1 |features -300 4 |labels 0:1\n2 |features 0.25 6 |labels 1:1\n"
     )
@@ -57,7 +58,7 @@ def test_a_table(here, capsys, name: str, text: str, labels: str | None) -> None
 
 def test_classes_that_are_numbers_are_in_their_order(here) -> None:
     Path("a.csv").write_text("x,y\n1,10\n2,9\n3,-1\n")
-    assert convert(["a.csv"], "a.ctf", labels="y", quiet=True) == 0
+    assert convert(["a.csv"], "a.ctf", columns=NamedColumns("y"), quiet=True) == 0
     assert Path("a.labels.txt").read_text() == "-1\n9\n10\n"
     assert Path("a.ctf").read_text().splitlines()[0] == "0 |features 1 |labels 2:1"
 
@@ -97,16 +98,16 @@ def test_double_precision(here) -> None:
     [
         ("", [], {}, "a.csv has no rows", ""),
         ("x,y\n", [], {}, "a.csv has no rows after its header", ""),
-        ("x,y\n1,2\n", [], {}, "all columns hold numbers: which one holds the classes?", "--labels y; without classes"),
+        ("x,y\n1,2\n", [], {}, "all columns hold numbers: which one holds the classes?", "--labels y, or --target y"),
         ("x,y\na,b\n", [], {}, "columns 'x', 'y' hold texts: which one holds the classes?", "--labels y"),
         ("x,y\n1,a\n", [], {"labels": "z"}, "a.csv has no column 'z'", "its columns are x, y"),
         ("width,kind\n1,a\n", [], {"labels": "kinds"}, "no column 'kinds'", "did you mean 'kind'?"),
         ("1,a\n", [], {"labels": "kind"}, "no column 'kind'", "by its number, 1 to 2"),
         ("x,y\n1,a\n2\n", [], {}, "a.csv:3: the row has 1 columns, but the first one has 2", "quote texts"),
-        ("x,y\n1,a\n,b\n", [], {}, "a.csv:3: column 'x' is '', which is not a number", "missing values"),
-        ("x,y\n1,a\nNA,b\n", [], {}, "a.csv:3: column 'x' is 'NA', which is not a number", "missing values"),
+        ("x,y\n1,a\n,b\n", [], {}, "a.csv:3: column 'x' is '', which is not a number", "--missing NUMBER"),
+        ("x,y\n1,a\nNA,b\n", [], {}, "a.csv:3: column 'x' is 'NA', which is not a number", "--missing NUMBER"),
         ("x;y\n1;a\n2,5;b\n", [], {}, "column 'x' is '2,5', which is not a number", "decimal point"),
-        ("x,y\n1,a\nred,b\n", [], {}, "column 'x' is 'red', which is not a number", "--labels 'x'"),
+        ("x,y\n1,a\nred,b\n", [], {}, "column 'x' is 'red', which is not a number", "--drop 'x'"),
         ("x,y\n1,a\n1_0,b\n", [], {}, "column 'x' is '1_0', which is not a number", ""),
         ("x,y\n1,a\n2,\n", [], {}, "a.csv:3: column 'y' is empty, where the name of a class is expected", "leave the"),
         (",x,y\n0,1,a\n", [], {}, "column 1 has no name in the header; is it the number of the row?", "index=False"),
@@ -128,7 +129,8 @@ def test_what_cannot_be_converted(here, capsys, text, words, options, message: s
     Path("a.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
     Path("names.txt").write_text("a\nb\n")
     before = sorted(here.iterdir())
-    assert convert(["a.csv", *words], "b.ctf", options.pop("streams", ()), **options) in (1, 2)
+    columns = NamedColumns(options.get("labels"))
+    assert convert(["a.csv", *words], "b.ctf", options.get("streams", ()), columns=columns) in (1, 2)
     said = capsys.readouterr().err
     assert message in said
     assert cure in said
@@ -138,8 +140,8 @@ def test_what_cannot_be_converted(here, capsys, text, words, options, message: s
 
 def test_other_formats_have_no_columns_with_names(here, capsys) -> None:
     Path("a.ctf").write_text("|x 1\n")
-    assert convert(["a.ctf"], "b.ctf", labels="x") == 2
-    assert "--labels names a column of a table, and this is none" in capsys.readouterr().err
+    assert convert(["a.ctf"], "b.ctf", columns=NamedColumns("x")) == 2
+    assert "--labels is about the columns of a table, and this is none" in capsys.readouterr().err
     assert convert(["a.ctf"], "b.csv") == 2
     assert "csv is only read" in capsys.readouterr().err
 
@@ -266,13 +268,71 @@ def test_prices_are_values_and_no_classes(here, capsys) -> None:
     assert Path("p.labels.txt").read_text().splitlines() == ["5.0", "7"]
 
 
-def test_columns_of_texts_are_left_out_as_the_error_says(here, capsys) -> None:
-    Path("p.csv").write_text(PRICES.replace(",,", ",60,"))
-    assert main(["convert", "p.csv", "p.ctf", "--labels", "price"]) == 1
-    assert "cntkpy convert configFile=FILE reader OUTPUT" in " ".join(capsys.readouterr().err.split())
-    Path("c.cntk").write_text(
-        "reader=[deserializers=([type=CsvDeserializer;file=p.csv;"
-        "input=[features=[dim=2;columns=(rooms:area)];labels=[dim=1;alias=price]]])]"
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_prices_of_whole_numbers_are_no_classes(here, capsys, kind: str) -> None:
+    """Nearly as many numbers as rows: an error that names --target. Numbers that recur are classes."""
+    Path("p.csv").write_text("rooms,price\n" + "".join(f"{i % 5},{100000 + i * 10}\n" for i in range(40)))
+    assert kind == "csv" or main(["convert", "p.csv", f"p.{kind}", "-q"]) == 0
+    assert main(["convert", f"p.{kind}", "p.ctf", "--labels", "price"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        "column 'price' has 40 different numbers in 40 rows: are they classes?" in said and "--target 'price'" in said
     )
-    assert main(["convert", "configFile=c.cntk", "reader", "p.ctf"]) == 0
-    assert Path("p.ctf").read_text().splitlines()[1] == "1 |features 4 60 |labels 200"
+    assert not Path("p.ctf").exists()
+    assert main(["convert", f"p.{kind}", "p.ctf", "--target", "price", "-q"]) == 0
+    assert Path("p.ctf").read_text().splitlines()[1] == "1 |features 1 |labels 100010"
+    assert main(["convert", f"p.{kind}", "p.ctf", "--labels", "rooms", "-q"]) == 0
+    assert Path("p.ctf").read_text().splitlines()[1] == "1 |features 100010 |labels 1:1"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_columns_are_left_out_and_missing_numbers_filled_in(here, capsys, kind: str) -> None:
+    Path("p.csv").write_text(PRICES)
+    assert kind == "csv" or main(["convert", "p.csv", f"p.{kind}", "-q"]) == 0
+    assert main(["convert", f"p.{kind}", "p.ctf", "--target", "price"]) == 1
+    assert "--drop" in capsys.readouterr().err
+    assert main(["convert", f"p.{kind}", "p.ctf", "--target", "price", "--drop", "city"]) == 1
+    said = capsys.readouterr().err
+    assert "--missing NUMBER" in said if kind == "csv" else "a value is missing (null)" in said
+    words = ["--target", "price", "--drop", "city", "--missing", "-1"]
+    assert main(["convert", f"p.{kind}", "p.ctf", *words, "-q"]) == 0
+    assert Path("p.ctf").read_text() == "0 |features 3 50.5 |labels 100.5\n1 |features 4 -1 |labels 200\n"
+    if kind == "csv":
+        assert main(["convert", "p.csv", "p.ctf", "--stream", "x:2", "--stream", "y:1", *words[2:], "-q"]) == 0
+        assert Path("p.ctf").read_text() == "0 |x 3 50.5 |y 100.5\n1 |x 4 -1 |y 200\n"
+        Path("p.csv").write_text("a,price\n1,2\n3,\n")
+        assert main(["convert", "p.csv", "p.ctf", *words[:2], *words[4:], "-q"]) == 1  # what is to be predicted is not
+        assert "p.csv:3: column 'price' is ''" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["p.ctf", "--target", "price", "--labels", "city"], "two ways to read one column"),
+        (["p.ctf", "--target", "price", "--stream", "x:4"], "--target and --stream both say"),
+        (["p.ctf", "--target", "price", "--drop", "price"], "--target price is left out by --drop"),
+        (["p.ctf", "--target", "price", "--drop", "citi"], "did you mean 'city'?"),
+        (["p.ctf", "--target", "price", "--missing", "nan"], "--missing nan is not finite"),
+        (["p.parquet", "--missing", "0"], "the columns are copied with their missing values"),
+        (
+            ["p.parquet", *(word for name in ("rooms", "area", "city", "price") for word in ("--drop", name))],
+            "leaves out all",
+        ),
+    ],
+)
+def test_options_that_do_not_fit(here, capsys, words: list[str], said: str) -> None:
+    Path("p.csv").write_text(PRICES)
+    assert main(["convert", "p.csv", *words]) in (1, 2)
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in here.iterdir()] == ["p.csv"]
+
+
+def test_a_copy_without_a_column_goes_on_with_columns_and_filter(here, capsys) -> None:
+    Path("p.csv").write_text(PRICES)
+    assert main(["convert", "p.csv", "p.parquet", "--drop", "area", "-q"]) == 0
+    Path("c.cntk").write_text(
+        "reader=[deserializers=([type=ParquetDeserializer;file=p.parquet;filter=\"city == 'b'\";"
+        "input=[features=[dim=2;columns=(rooms:price)]]])]"
+    )
+    assert main(["convert", "configFile=c.cntk", "reader", "p.ctf", "-q"]) == 0
+    assert Path("p.ctf").read_text() == "1 |features 4 200\n"

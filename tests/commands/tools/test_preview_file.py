@@ -29,7 +29,7 @@ def test_parquet(cntkpy, tmp_path: Path) -> None:
     assert found["first"] == [{"a": "1.5", "n": "7", "lists": "[1, 2]", "word": "x"}]
     text = cntkpy("preview", "d.parquet")
     assert text.code == 0 and "\x1b" not in text.out and "x1b[31mred" in text.out
-    assert "columns = a:n ; dim = 2" in text.out
+    assert "columns = (a:n) ; dim = 2" in " ".join(text.out.split())
 
 
 def test_arrow_and_csv(cntkpy, tmp_path: Path) -> None:
@@ -44,7 +44,9 @@ def test_the_reader_that_is_shown_reads_the_file(cntkpy, tmp_path: Path, monkeyp
     pytest.importorskip("pyarrow")
     got = cntkpy("preview", "d.csv", files={"d.csv": "a,b,c\n1,2,x\n3,4,y\n"})
     monkeypatch.chdir(tmp_path)
-    reader = create_reader(parse(got.out.rpartition("A reader of it:")[2].strip()).section("reader"))
+    reader = create_reader(
+        parse(got.out.rpartition("A reader of it:")[2].partition("A configuration")[0].strip()).section("reader")
+    )
     reader.start_minibatch_loop(9, 0)
     minibatch = reader.get_minibatch()
     assert sorted(minibatch.streams["features"].reshape(2, 2).tolist()) == [[1, 2], [3, 4]]
@@ -87,7 +89,7 @@ def test_binary_never_reaches_the_terminal(cntkpy, tmp_path: Path, command: str,
     got = cntkpy(command, "d.bin")
     assert got.code != 0
     assert (got.out + got.err).replace("\n", "").replace("\t", "").isprintable()
-    assert "binary file" in got.out + got.err
+    assert "binary file" in got.out + got.err or "is a zip archive" in got.err
     assert "\\x1b" not in got.out + got.err
 
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import random
 import numpy as np
@@ -25,6 +27,7 @@ USES = {
 }
 
 
+@pytest.mark.thorough
 def test_importing_jax_keeps_the_state_of_random_numbers() -> None:
     """A program that seeds NumPy draws the same numbers whether JAX was imported before or not (P1)."""
     found = {}

@@ -81,6 +81,7 @@ def test_rows_of_a_shorter_type(short: Any) -> None:
         np.testing.assert_allclose(np.asarray(one, np.float32), other, atol=0.05)
 
 
+@pytest.mark.thorough
 def test_many_rows_do_not_leave_the_range_of_half_precision() -> None:
     """4,000 rows of 30 have a sum of 120,000; the largest number is 65,504."""
     means, _, of_rows = pulled_back(
@@ -90,6 +91,7 @@ def test_many_rows_do_not_leave_the_range_of_half_precision() -> None:
     np.testing.assert_allclose(np.asarray(of_rows, np.float32), 1 / 4000, rtol=2e-3)
 
 
+@pytest.mark.thorough
 def test_blocks_give_what_all_steps_at_once_give() -> None:
     """Five steps in blocks of two; what a block keeps is not computed again, its scores are."""
     scores, rows, _ = numbers((5,))

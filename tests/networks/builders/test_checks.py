@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cntkpy.cntk_config import load
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
+from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.cntk_config.declare import SECTION
 from cntkpy.networks.builders.check import CheckContext, CheckedNetwork
 from cntkpy.networks.builders.parameters import builder_of, entry_of
@@ -19,17 +19,19 @@ NDL = """NDLNetworkBuilder=[ load=macros ; run=net
 BRAIN_SCRIPT = """BrainScriptNetworkBuilder={
     features = Input {2} ; second = features ; idle = 3 ; z = DenseLayer {3} (features) ; outputNodes = (z) }"""
 
+CRITERIA = "trainingCriterion=SquareError;evalCriterion=SquareError"
+
 
 def no_model(path: str, precision: str) -> Network:
     raise AssertionError(path)
 
 
-def check(text: str, **options: Any) -> tuple[list[Diagnostic], CheckedNetwork]:
+def check(text: str, **options: Any) -> tuple[list[Diagnostic], Any]:
     section = load([f"train=[{text}]"]).section("train")
     builder = builder_of(section)
     assert builder is not None
     value = builder.read(section) if builder.type is SECTION else section.opaque(builder.name)
-    generator: Generator[Diagnostic, None, CheckedNetwork] = entry_of(builder).load_check()(
+    generator: Generator[Diagnostic, None, CheckedNetwork | None] = entry_of(builder).load_check()(
         value, CheckContext("float", no_model, **options)
     )
     problems: list[Diagnostic] = []
@@ -73,6 +75,10 @@ def test_a_feed_forward_network_is_known_by_its_layers() -> None:
     assert {"features", "labels"} <= set(checked.make().nodes)
 
 
-def test_an_error_ends_the_check() -> None:
-    with pytest.raises(UserError, match="unknown rnnType 'LSTN'"):
-        check("SimpleNetworkBuilder=[layerSizes=4:3:2;rnnType=LSTN]")
+def test_a_wrong_network_has_problems_only() -> None:
+    problems, checked = check(f"SimpleNetworkBuilder=[layerSizes=4:0:2;rnnType=LSTN;{CRITERIA}]")
+    assert checked is None
+    assert [problem.message.rpartition(": ")[2] for problem in problems] == [
+        "unknown rnnType 'LSTN'",
+        "the entries of layerSizes are at least 1, not 0",
+    ]

@@ -16,6 +16,7 @@ def network_of(sketch, peepholes):
     return sketch.network.validate()
 
 
+@pytest.mark.thorough
 def test_gradients_are_the_same_in_a_vector(sketch, helpers) -> None:
     network = network_of(sketch, True)
     weights, state = network_parameters(network), network_state(network)

@@ -40,6 +40,7 @@ def _batch(helpers, s):
     return helpers.Batch(data, mask, start, end)
 
 
+@pytest.mark.thorough
 def test_channels_last_and_first_agree(helpers, monkeypatch: pytest.MonkeyPatch) -> None:
     s = _network(helpers)
     batch = _batch(helpers, s)

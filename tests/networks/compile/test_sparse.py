@@ -65,6 +65,7 @@ def test_sparse_equals_dense(helpers, make, labels):
         np.testing.assert_allclose(sparse_found[name].reshape(-1)[chosen], slopes, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.optimised
 def test_gradient_by_rows(helpers):
     *_, (_, _, s, batch) = _both(helpers, MAKERS["product"])

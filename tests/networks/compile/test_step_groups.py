@@ -110,6 +110,7 @@ def test_attention_to_another_axis(blocks: bool) -> None:
     assert loops(network, "a") == (2 if blocks else 0)  # of slots, and in it of blocks
 
 
+@pytest.mark.thorough
 def test_attention_after_attention(blocks: bool) -> None:
     """The second one is a group of its own, because it needs all steps of the first one."""
     network = made(OWN_AXIS)
@@ -120,6 +121,7 @@ def test_attention_after_attention(blocks: bool) -> None:
     assert len(planned(network, ["ce"])[1]) == 2
 
 
+@pytest.mark.thorough
 def test_a_mask_of_each_step_is_cut_into_blocks(blocks: bool) -> None:
     """No step sees a later one."""
     network = made(NO_LATER_STEP)
@@ -132,6 +134,7 @@ def test_a_mask_of_each_step_is_cut_into_blocks(blocks: bool) -> None:
     gradients_hold(network)
 
 
+@pytest.mark.thorough
 def test_scores_of_each_step_and_each_key(blocks: bool) -> None:
     """Products are not the only function of a step that sees all keys."""
     network = made(SUMS)
@@ -147,8 +150,10 @@ def test_scores_of_each_step_and_each_key(blocks: bool) -> None:
     "text",
     [
         OTHER_AXIS,
-        USED_WEIGHTS,
-        *(pytest.param(one, marks=pytest.mark.thorough) for one in (OWN_AXIS, NO_LATER_STEP, SUMS, TURNED)),
+        *(
+            pytest.param(text, marks=pytest.mark.thorough)
+            for text in (USED_WEIGHTS, OWN_AXIS, NO_LATER_STEP, SUMS, TURNED)
+        ),
     ],
     ids=["other axis", "used weights", "own axis", "no later step", "sums", "turned"],
 )
@@ -184,6 +189,7 @@ def test_what_a_group_has() -> None:
     assert all(place[i] < place[node] for node in flat for i in node.connected if not node.kind.time.delay)
 
 
+@pytest.mark.thorough
 @pytest.mark.optimised
 @pytest.mark.parametrize("gradient", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_memory_grows_with_the_steps_and_not_with_their_square(gradient: bool, monkeypatch: Any) -> None:

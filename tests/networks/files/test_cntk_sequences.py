@@ -113,6 +113,7 @@ def test_a_bidirectional_lstm_with_the_last_states():
     assert_sequences(evaluate(f, "Block6", x=X), expected)
 
 
+@pytest.mark.thorough
 def test_gradients_of_a_bidirectional_lstm(helpers):
     f, _, _ = bidirectional(criterion=True)
     network = read_cntk(f.content("Loss7"), precision="double")

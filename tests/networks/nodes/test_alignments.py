@@ -135,6 +135,7 @@ def test_labels_of_1_change_tokens_where_the_row_changes(helpers):
     np.testing.assert_allclose(found[0], [-np.log(p)], rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_ctc_of_long_sequences_in_single_precision(helpers):
     """Probabilities far below the smallest number: as in double precision, and all gradients are numbers."""
     random = np.random.default_rng(5)
@@ -210,6 +211,7 @@ def tokens_of(rows, squash, ignored):
     return [row for row in ([row for row, _ in itertools.groupby(rows)] if squash else rows) if row not in ignored]
 
 
+@pytest.mark.thorough
 def test_edit_distances(helpers):
     """Every setting on the same random sequences, of other lengths on the two sides."""
     random = np.random.default_rng(7)

@@ -97,6 +97,7 @@ def test_attention_by_products(keys, blocks):
     gradients_hold(network)
 
 
+@pytest.mark.thorough
 def test_separate_attentions_by_products(blocks):
     """Two heads, of three elements each; values of one element."""
     network = made(
@@ -115,6 +116,7 @@ def test_separate_attentions_by_products(blocks):
     gradients_hold(network)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kept", [None, pytest.param(0, marks=pytest.mark.thorough)])
 def test_attention_by_products_inside_of_a_recurrence(kept, monkeypatch):
     monkeypatch.setattr(attention_nodes, "KEPT", attention_nodes.KEPT if kept is None else kept)
@@ -140,6 +142,7 @@ def temporary_bytes(network, steps):
     return compiled.memory_analysis().temp_size_in_bytes
 
 
+@pytest.mark.thorough
 @pytest.mark.optimised
 @pytest.mark.parametrize(
     "attention",

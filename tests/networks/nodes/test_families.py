@@ -13,7 +13,15 @@ NODES = ROOT / "cntkpy/networks/nodes"
 FAMILY_OF = {kind.name: kind.forward.__module__.split(".")[3] for kind in nodes.kinds() if kind.forward is not None}
 """Folder of the forward function of a kind."""
 
-TABLES = (("onnx_writing", "RULES"), ("cntk_file", "RULES"), ("cntk_file", "BODIES"))
+TABLES = (
+    ("onnx_writing", "RULES"),
+    ("source_writing", "RULES"),
+    ("source_writing", "REFUSED"),
+    ("source_writing", "NUMBERS"),
+    ("source_layers", "LAYERS"),
+    ("cntk_file", "RULES"),
+    ("cntk_file", "BODIES"),
+)
 
 
 def tables_of_kinds(tree: ast.Module) -> list[int]:
@@ -41,7 +49,7 @@ def test_a_rule_stands_in_the_folder_of_its_family(part, table):
 
 def test_every_folder_is_a_family_or_support():
     folders = {path.parent.name for path in NODES.glob("*/*.py")}
-    assert folders == {*nodes.FAMILIES, "onnx_support", "file_support"}
+    assert folders == {*nodes.FAMILIES, "onnx_support", "file_support", "source_support"}
 
 
 def test_tables_of_kinds_are_found():
@@ -49,7 +57,9 @@ def test_tables_of_kinds_are_found():
     assert tables_of_kinds(ast.parse(text)) == [1]
 
 
-@pytest.mark.parametrize("folder", ["builders/brainscript", "builders/ndl", "compile", "files", "graph", "mel", "onnx"])
+@pytest.mark.parametrize(
+    "folder", ["builders/brainscript", "builders/ndl", "compile", "files", "graph", "mel", "onnx", "source"]
+)
 def test_no_table_of_kinds_stands_outside_of_the_families(folder):
     """A new node needs no entry there. `constants.py` computes operators of ONNX; some share names."""
     wrong = [

@@ -1,4 +1,4 @@
-"""One declaration of a kind of node suffices: NDL, BrainScript, model files and ONNX derive from it."""
+"""One declaration of a kind of node suffices: NDL, BrainScript, model files, ONNX and source derive from its folder."""
 
 import subprocess
 import sys
@@ -27,6 +27,13 @@ elementwise.KINDS.append(NodeKind(
     options=(Option("factor", REAL, 1.0, "a factor"),), onnx=exported,
 ))
 
+from cntkpy.networks.nodes.elementwise import source_writing
+
+source_writing.SPELLINGS["cube"] = ("{0.atom}.pow(3)", "jnp.power({0}, 3)")
+source_writing.RULES["ScaledCube"] = lambda use: use.value(
+    f"{use.options['factor']} * {use.say('cube', use.values[0])}", use.values[0].dims, level=2
+)
+
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.builders.brainscript.graph import graph_of
 from cntkpy.networks.builders.brainscript.language.source import text_of_string
@@ -38,6 +45,8 @@ from cntkpy.networks.onnx.check import run as run_onnx
 from cntkpy.networks.onnx.export import Settings, export
 from cntkpy.networks.onnx.model import to_model
 from cntkpy.networks.onnx import ours
+from cntkpy.networks.source.check import check
+from cntkpy.networks.source.export import Settings as Asked, export as write_source
 from tests.networks.conftest import run
 
 def from_brainscript():
@@ -57,6 +66,9 @@ for network in (parse_ndl("x = Input(2, tag=feature)\\nz = ScaledCube(x, factor=
     result = export(network, ours.constants, Settings(("z",)))
     onnx = to_model(result, "0", {}).SerializeToString()
     np.testing.assert_array_equal(run_onnx(onnx, {"x": x[0]})["z"], 2 * x[0]**3)
+    source = write_source(network, ours.constants, Asked(("z",), framework="jax"))
+    assert all(item.allowed for item in check(source)), source.text
+    assert "z = 2.0 * x.pow(3)" in write_source(network, ours.constants, Asked(("z",))).text
 """
 
 

@@ -7,18 +7,26 @@ from hypothesis import strategies as st
 
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.nodes.images import spread
-from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last
+from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last, each_channel
 
 axis_options = st.tuples(
     st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-1, 4), st.integers(-1, 4)
 )
 
 
-def by_xla(window: Window, x, kernel):
+def by_xla(window: Window, x, kernel, groups: int = 1):
     spatial = "DEF"[: x.ndim - 2]
     names = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     return jax.lax.conv_general_dilated(
-        x, kernel, window.stride, window.padding, window.spread, window.kernel_spread, names, precision="highest"
+        x,
+        kernel,
+        window.stride,
+        window.padding,
+        window.spread,
+        window.kernel_spread,
+        names,
+        feature_group_count=groups,
+        precision="highest",
     )
 
 
@@ -59,3 +67,31 @@ def test_the_gradients_of_a_strided_convolution(
     for gradient, reference in zip(backward(ours), expected(ours), strict=True):
         np.testing.assert_allclose(gradient, reference, rtol=1e-4, atol=float(jnp.abs(reference).max()) * 1e-5)
     assert forms[0] == ("_by_products" if taps == 9 else "_by_phases")
+
+
+@settings(max_examples=6)
+@given(options=st.lists(axis_options, min_size=1, max_size=3), maps=st.sampled_from([2, 30]), seed=st.integers(0, 100))
+def test_values_and_gradients_agree_with_xla(options, maps: int, seed: int) -> None:
+    """Sums of weighted images, planes of three axes, products for kernels of one element: all give what XLA gives."""
+    sizes, kernels, steps, distances, before, after = zip(*options, strict=True)
+    axes = len(sizes)
+    window = Window(steps, tuple(zip(before, after, strict=True)), (1,) * axes, distances)
+    if any(
+        size + sum(pad) < (tap - 1) * far + 1
+        for size, pad, tap, far in zip(sizes, window.padding, kernels, distances, strict=True)
+    ):
+        return
+    random = np.random.default_rng(seed)
+    x = jnp.asarray(random.integers(-8, 9, (2, *sizes, 3)), np.float64)
+    kernel = jnp.asarray(random.integers(-8, 9, (*kernels, 3, maps)), np.float64)
+    ours, backward = jax.vjp(channels_last(window), x, kernel)
+    theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel), x, kernel)
+    np.testing.assert_array_equal(ours, theirs)
+    for gradient, reference in zip(backward(ours), expected(ours), strict=True):
+        np.testing.assert_array_equal(gradient, reference)
+    weights = kernel[..., 0]
+    ours, backward = jax.vjp(each_channel(window), x, weights)
+    theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel[..., None, :], 3), x, weights)
+    np.testing.assert_array_equal(ours, theirs)
+    for gradient, reference in zip(backward(ours), expected(ours), strict=True):
+        np.testing.assert_array_equal(gradient, reference)

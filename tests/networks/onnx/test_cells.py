@@ -132,6 +132,7 @@ def gradient(network):
     )
 
 
+@pytest.mark.thorough
 def test_a_cell_that_went_out_and_in_trains_on_with_the_same_numbers(tmp_path):
     exported, model = exported_model(PACKED)
     write(tmp_path / "m.onnx", model)

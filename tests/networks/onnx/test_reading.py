@@ -102,6 +102,7 @@ def gradients(network):
     return {name: np.asarray(array).reshape(-1) for name, array in found.items()}, float(totals["ce"]), state
 
 
+@pytest.mark.thorough
 def test_a_network_that_went_out_and_in_trains_on_with_the_same_numbers(tmp_path):
     exported = export(parse_ndl(TRAINED, precision="float", diagnostics=[]), ours.constants, Settings(("z",)))
     again = read_again(exported, tmp_path)

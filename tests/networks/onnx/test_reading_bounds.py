@@ -298,6 +298,7 @@ def assert_no_traceback(models, draw, count, path):
     assert 0.05 * count < read < 0.9 * count  # neither all of them damaged, nor all of them as they were
 
 
+@pytest.mark.thorough
 def test_mutated_models(tmp_path):
     assert_no_traceback(seeds(), random.Random(53), 250, tmp_path / "m.onnx")
 

@@ -100,8 +100,10 @@ def test_sequences_of_different_lengths(name, batch_first):
     assert found.largest < 1e-5, found
 
 
-@pytest.mark.parametrize("lengths", [False, True])
-@pytest.mark.parametrize("unit", ["lstm", "gru", "rnnTanh", "rnnReLU"])
+@pytest.mark.parametrize("lengths", [pytest.param(False, marks=pytest.mark.thorough), True])
+@pytest.mark.parametrize(
+    "unit", ["lstm", *(pytest.param(unit, marks=pytest.mark.thorough) for unit in ("gru", "rnnTanh", "rnnReLU"))]
+)
 def test_a_stack_in_double_precision_is_a_loop(unit, lengths):
     layer = f"h = OptimizedRNNStack(Parameter(2, 0), x, hiddenDims=2, bidirectional=true, recurrentOp={unit})\n"
     exported, model = exported_model(HEAD + layer, precision="double", double=True, lengths=lengths)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cntkpy.cntk_config import UserError, load
-from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+from cntkpy.commands.described_network import commands_with_networks, describe_network
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
 from cntkpy.networks.nodes.declare import EXAMPLE_NODES
@@ -42,17 +42,17 @@ def networks_of(path):
                 raise
 
 
-def source_of(network, *outputs, title="Model"):
-    return export(network, ours.constants, Settings(outputs, title=title))
+def source_of(network, *outputs, title="Model", framework="pytorch"):
+    return export(network, ours.constants, Settings(outputs, title=title, framework=framework))
 
 
-def of_ndl(text, seed=0):
+def of_ndl(text, seed=0, precision="float"):
     """A network in NDL with random parameters."""
-    network = parse_ndl(text, precision="float", diagnostics=[]).validate()
+    network = parse_ndl(text, precision=precision, diagnostics=[]).validate()
     random = np.random.default_rng(seed)
     for node in network.nodes.values():
         if node.trainable:
-            node.value = random.normal(size=node.value.shape, scale=0.5).astype(np.float32)
+            node.value = random.normal(size=node.value.shape, scale=0.5).astype(network.dtype)
     return network
 
 
@@ -101,6 +101,29 @@ def lstm(delay="PastValue", prefix="", initial=0.1, peephole=False):
     text += gate(f"{p}g", f"{p}p")
     text += f"{p}c = Plus(ElementTimes({p}q, Sigmoid({p}fs)), ElementTimes(Sigmoid({p}is), Tanh({p}gs)))\n"
     return text + f"{p}h = ElementTimes(Tanh({p}c), Sigmoid({p}os))\n"
+
+
+GAPS = (
+    'x = ImageInput(3, 4, 2, imageLayout="cudnn", tag=feature)\n'
+    + 'z = AveragePooling(x, 1, 2, 3, 3, imageLayout="cudnn", tag=output)\n'
+)
+"""Windows farther apart than they are large, of which there is one."""
+
+
+def window_network(steps=(0, 1, 2)):
+    """The last steps of a sequence side by side, in BrainScript."""
+    delays = ":".join(
+        f"BS.Sequences.Last (PastValue (0, x, timeStep={n}, defaultHiddenActivation=0.5))" for n in steps if n
+    )
+    first = "BS.Sequences.Last (x)" if 0 in steps else ""
+    parts = ":".join(part for part in (first, delays) if part)
+    program = (
+        "{ word = DynamicAxis {} ; x = Input {3, dynamicAxis=word} ; W = ParameterTensor {(2 : DIM)}\n"
+        f"z = W * Splice ({parts}) ; featureNodes = (x) ; outputNodes = (z) }}"
+    )
+    text = program.replace("DIM", str(3 * len(steps)))
+    root = load([f"train=[action=train;modelPath=m;BrainScriptNetworkBuilder={text}]", "command=train"])
+    return filled(describe_network(root, "train").network)
 
 
 INPUT = "x = Input(3, tag=feature)\n"

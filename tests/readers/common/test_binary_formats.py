@@ -74,6 +74,7 @@ def test_what_it_is(kind: str, reader: Callable[..., object], tmp_path: Path) ->
     assert hint in str(caught.value.hint)
 
 
+@pytest.mark.thorough
 def test_a_table_with_such_a_name(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("PAR1,FEA1\n1,2\n")

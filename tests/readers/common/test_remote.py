@@ -92,6 +92,7 @@ def tables() -> dict[str, bytes]:
     return {name: Path(name).read_bytes() for name in ("t.parquet", "t.arrow")}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("order", "faulty"),
     [

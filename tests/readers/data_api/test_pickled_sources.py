@@ -87,6 +87,7 @@ def test_a_copy_of_a_share() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 def test_in_a_spawned_process() -> None:
     source = SOURCES["text"]()
     source.next_minibatch(17)

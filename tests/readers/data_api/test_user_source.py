@@ -105,12 +105,12 @@ def test_state_of_a_reader(reader, after):
     reader.start_minibatch_loop(2, 1, 5)
     for _ in range(after):
         reader.get_minibatch()
-    state = json.loads(json.dumps(reader.state()))
+    state = json.loads(json.dumps(reader.get_state()))
     rest = []
     while (m := reader.get_minibatch()) is not None:
         rest.append(m.streams["x"].tolist())
     again = SourceReader(Countdown(5, 0.5))
-    again.restore(state)
+    again.set_state(state)
     found = []
     while (m := again.get_minibatch()) is not None:
         found.append(m.streams["x"].tolist())
@@ -119,9 +119,9 @@ def test_state_of_a_reader(reader, after):
 
 def test_a_state_between_epochs(reader):
     numbers(reader, 2, 0, 3)
-    state = json.loads(json.dumps(reader.state()))
+    state = json.loads(json.dumps(reader.get_state()))
     again = SourceReader(Countdown(5, 0.5))
-    again.restore(state)
+    again.set_state(state)
     assert numbers(again, 2, 1, 3) == [[2, 1], [5]]
     assert numbers(again, 2, 1, 3) == [[2, 1], [5]]
 
@@ -132,7 +132,7 @@ def test_the_start_of_an_epoch_is_kept_for_a_resume(reader):
     numbers(reader, 2, 1, 3)
     assert reader.epoch_state(1) == between
     again = SourceReader(Countdown(5, 0.5))
-    again.restore(between)
+    again.set_state(between)
     assert numbers(again, 2, 1, 3) == [[2, 1], [5]]
 
 
@@ -284,7 +284,7 @@ def test_mistakes_about_positions(methods, part):
     reader = SourceReader(answering(lambda s, d: d, **methods))
     with pytest.raises((DataError, ValueError)) as caught:
         reader.start_minibatch_loop(3, 0)
-        reader.restore({"source": {"at": 0}})
+        reader.set_state({"source": {"at": 0}})
     assert part in caught.value.diagnostic.render()
 
 

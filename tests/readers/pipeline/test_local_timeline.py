@@ -9,8 +9,11 @@ import pytest
 
 from cntkpy.readers import DataError
 from cntkpy.readers.common.chunk import Chunk
+from cntkpy.readers.common.planned import NO_LIMIT, Limits, Planned
 from cntkpy.readers.common.sequences import SequenceTable
-from cntkpy.readers.pipeline.local_timeline import SHIFT, LocalTimeline, WindowStore
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.pipeline.local_timeline import LocalTimeline
+from cntkpy.readers.pipeline.window_store import SHIFT, WindowStore
 
 SIZES = (3, 0, 4, 2)
 EVERY = [(c << SHIFT) + i for c, n in enumerate(SIZES) for i in range(n)]
@@ -35,8 +38,17 @@ def order(sizes: tuple[int, ...] = SIZES, **options: Any) -> LocalTimeline:
     return LocalTimeline(WindowStore(Data(sizes)), **{"randomize": False, **options})
 
 
+def next_of(timeline: LocalTimeline, size: int = 2) -> Planned | None:
+    timeline.limits = Limits(NO_LIMIT, size)
+    return next(timeline, None)
+
+
+def start(timeline: LocalTimeline, epoch: int = 0, samples: int | None = None, workers: int = 1, rank: int = 0) -> None:
+    timeline.set_state(EpochRequest(2, epoch, samples, rank, workers))
+
+
 def rest(timeline: LocalTimeline, size: int = 2) -> list[list[int]]:
-    return [one.sequences.tolist() for one in iter(lambda: timeline.next(2**62, size), None)]
+    return [one.sequences.tolist() for one in iter(lambda: next_of(timeline, size), None)]
 
 
 def flat(minibatches: list[list[int]]) -> list[int]:
@@ -45,7 +57,7 @@ def flat(minibatches: list[list[int]]) -> list[int]:
 
 def test_file_order_crosses_chunks_and_passes_over_empty_ones() -> None:
     timeline = order()
-    timeline.start_epoch(0, None)
+    start(timeline)
     found = rest(timeline)
     assert flat(found) == EVERY
     assert [len(one) for one in found if one] == [2, 2, 2, 2, 1]
@@ -59,7 +71,7 @@ def test_a_sweep_has_every_sequence_once_and_another_order_each_time(options: di
     timeline = order(**options)
     sweeps = []
     for epoch in range(3):
-        timeline.start_epoch(epoch, None)
+        start(timeline, epoch)
         sweeps.append(flat(rest(timeline)))
     assert [sorted(one) for one in sweeps] == [EVERY] * 3
     assert len({tuple(one) for one in sweeps}) == 3
@@ -70,7 +82,7 @@ def test_workers_share_a_sweep(randomize: bool) -> None:
     shares = []
     for rank in range(2):
         timeline = order(randomize=randomize, window=2)
-        timeline.start_epoch(0, None, 2, rank)
+        start(timeline, workers=2, rank=rank)
         shares += flat(rest(timeline))
     assert sorted(shares) == EVERY
 
@@ -78,15 +90,15 @@ def test_workers_share_a_sweep(randomize: bool) -> None:
 @pytest.mark.parametrize("stop", range(5))
 def test_a_position_goes_on_where_it_was_taken(stop: int) -> None:
     one, other = order(randomize=True, window=2), order(randomize=True, window=2)
-    one.start_epoch(0, 15)
+    start(one, 0, 15)
     for _ in range(stop):
-        one.next(2**62, 2)
-    other.restore(one.state())
+        next_of(one)
+    other.set_state(one.get_state())
     assert rest(other) == rest(one)
 
 
 def test_data_without_sequences_are_an_error() -> None:
     timeline = order((0, 0))
-    timeline.start_epoch(0, None)
+    start(timeline)
     with pytest.raises(DataError, match="no sequences"):
-        timeline.next(2**62, 2)
+        next_of(timeline)

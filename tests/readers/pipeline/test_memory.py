@@ -74,11 +74,11 @@ def test_a_saved_position_costs_one_chunk(large, options, most):
     section = f'file="{large}";input=[x=[dim=100;format=dense]];prefetch=false;traceLevel=0;{options}'
     reader = create_reader(section)
     reader.start_minibatch_loop(256, 0)
-    state = reader.state() | {"minibatchSourcePosition": 500_000}
+    state = reader.get_state() | {"minibatchSourcePosition": 500_000}
     sizes, data = [], reader.source.deserializer
     load = data._load
     data._load = lambda runs, *rest: sizes.extend((runs[1] - runs[0]).tolist()) or load(runs, *rest)
-    reader.restore(state)
+    reader.set_state(state)
     minibatch = reader.get_minibatch()
     assert minibatch.num_samples == 256
     assert 0 < sum(sizes) <= most, "bytes of the file that were read"

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from cntkpy.readers import DataError
+from cntkpy.readers.common.planned import Limits
 from cntkpy.readers.common.sequences import SequenceTable
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.kernels import budget
 from cntkpy.readers.kernels import order_kernels as k
 from cntkpy.readers.kernels.random_kernels import mt_next, mt_seed
@@ -204,10 +206,9 @@ def test_every_sweep_has_every_sequence_once(randomizer):
     data = SequenceTable(np.array([0, 4, 9, 10]), np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3], np.int32))
     timeline = randomizer(data)
     for number in range(3):
-        timeline.start_epoch(number, None)
-        seen = []
-        while (selection := timeline.next(7, 7)) is not None:
-            seen += selection.sequences.tolist()
+        timeline.set_state(EpochRequest(7, number))
+        timeline.limits = Limits(7, 7)
+        seen = [number for planned in iter(lambda: next(timeline, None), None) for number in planned.sequences.tolist()]
         assert sorted(seen) == list(range(10))
         assert timeline.position == 39 * (number + 1)
 
@@ -222,20 +223,16 @@ def test_several_minibatches_at_once_are_those_one_by_one(randomizer, lengths, c
     def walk(limit, most):
         timeline, found = randomizer(data, cross_sweeps=cross_sweeps), []
         for number in range(4):
-            timeline.start_epoch(number, size)
-            while True:
-                several = timeline.next_several(limit, most, 12) if most else None
-                if several is not None:
-                    s, positions = several.selection, [state["minibatchSourcePosition"] for state in several.states]
-                    assert len(several.cuts) == len(positions) + 1 <= most + 1
-                    for a, b, position in zip(several.cuts[:-1], several.cuts[1:], positions, strict=True):
-                        ends = (s.end_of_sweep, s.end_of_epoch) if b == several.cuts[-1] else (False, False)
-                        found.append((s.sequences[a:b].tolist(), position, *ends))
-                elif (s := timeline.next(limit, limit)) is not None:
-                    found.append((s.sequences.tolist(), timeline.position, s.end_of_sweep, s.end_of_epoch))
-                else:
-                    break
+            timeline.set_state(EpochRequest(limit, number, size))
+            timeline.limits = Limits(limit, limit, most, 12)
+            for planned in iter(lambda: next(timeline, None), None):
+                minibatches = list(planned.each())
+                assert len(minibatches) == len(planned.states) <= most
+                for one in minibatches:
+                    position = one.states[0]["minibatchSourcePosition"]
+                    found.append((one.sequences.tolist(), position, one.end_of_sweep, one.end_of_epoch))
+                assert position == timeline.position
         return found
 
     for limit in (1, 4, 7, 100):
-        assert walk(limit, 3) == walk(limit, 0)
+        assert walk(limit, 3) == walk(limit, 1)

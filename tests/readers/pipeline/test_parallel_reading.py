@@ -15,12 +15,13 @@ import pytest
 
 from cntkpy.readers import DataError
 from cntkpy.readers.common.chunk import Chunk, dense_stream
+from cntkpy.readers.common.planned import LoadHints
 from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.loads import Load, Loads
 from cntkpy.readers.pipeline.prefetch import READY_VALUES, Prefetch
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.store import ChunkStore
 from cntkpy.readers.streams import StreamInformation
 
@@ -206,10 +207,10 @@ def test_a_position_on_several_threads_can_be_saved_anywhere(parallel, tools, ra
         reader = parallel(text, randomize=randomize)
         reader.start_minibatch_loop(4, 0)
         assert [reader.get_minibatch().keys for _ in range(stop)] == keys[:stop]
-        state = reader.state()
+        state = reader.get_state()
         reader.close()
         again = parallel(text, randomize=randomize)
-        again.restore(state)
+        again.set_state(state)
         assert [m.keys for m in tools["rest"](again)] == keys[stop:]
         again.close()
 
@@ -233,10 +234,10 @@ def test_a_fault_comes_at_its_minibatch(parallel, randomize, memory):
     assert found == expected[: len(found)]
     if memory is not None and randomize:
         assert found == expected, "single sequences are read"
-    state = reader.state()
+    state = reader.get_state()
     with pytest.raises(DataError, match="sequence id 150"):
         reader.get_minibatch()
-    assert reader.state() == state
+    assert reader.get_state() == state
     reader.close()
 
 
@@ -264,11 +265,11 @@ def test_invalid_sequences_are_counted_in_order(randomizer):
 
     def read(threads):
         data = Faulty([3, 77, 78, 250, 251, 252, 590])
-        source = Source(data, randomizer(data.table), threads=threads, max_errors=5)
-        source.start(EpochRequest(7))
+        source = Source(data, randomizer(data.table), SourceOptions(threads=threads, max_errors=5))
+        source.set_state(EpochRequest(7))
         found = []
         try:
-            while (m := source.next()) is not None:
+            while (m := next(source, None)) is not None:
                 found.append((m.keys, m.streams["x"].ravel().tolist()))
         except DataError as error:
             found.append(str(error))
@@ -337,15 +338,16 @@ def test_loads_that_nobody_wants_any_more_are_not_made():
     """The window moves on: chunks that were begun ahead are dropped, those that somebody waits for are not."""
     data = Faulty([])
     store = ChunkStore(data, memory=400, threads=0, callers=2)
-    wanted = store.begin(np.arange(20), np.array([0]), np.array([1, 2]))
+    wanted = store.begin(np.arange(20), LoadHints(np.array([0]), np.array([1, 2])))
     ahead: Load = store._chunks[2]
-    store.begin(np.arange(200, 220), np.array([10]), np.array([11]))
+    store.begin(np.arange(200, 220), LoadHints(np.array([10]), np.array([11])))
     assert ahead.done
     assert ahead.make()
     assert ahead._value == []
     assert wanted()[0].chunk.streams["x"].values.tolist() == list(range(20))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [{"threads": 0}, {"threads": 1}, {"threads": 0, "callers": 3}])
 def test_chunks_that_are_not_needed_any_more_are_let_go_of(parallel, tools, how):
     reader = parallel(text_of(3000), threads="callers" in how, randomize=False)

@@ -170,11 +170,11 @@ def test_state_goes_on_exactly(compose, tools, sequences, truncated, randomize, 
     expected = [tools["unpack"](m) for m in tools["rest"](whole)][after:]
     for _ in range(after):
         partly.get_minibatch()
-    state = json.loads(json.dumps(partly.state()))
+    state = json.loads(json.dumps(partly.get_state()))
     resumed.start_minibatch_loop(6, 0)
     resumed.get_minibatch()
-    resumed.restore(state)
-    assert resumed.state() == state
+    resumed.set_state(state)
+    assert resumed.get_state() == state
     found = tools["rest"](resumed)
     assert [tools["unpack"](m) for m in found] == expected
     assert resumed.data_end
@@ -184,7 +184,7 @@ def test_state_goes_on_exactly(compose, tools, sequences, truncated, randomize, 
 
 def test_a_state_needs_a_position(files, singles):
     with pytest.raises(ValueError, match="minibatchSourcePosition"):
-        files.reader(singles, "x:1 y:1").restore({})
+        files.reader(singles, "x:1 y:1").set_state({})
 
 
 def test_too_big_epochs(files, singles):
@@ -209,11 +209,11 @@ def test_what_comes_before_a_fault_is_given_out(files, options):
     good = int(bounds[chunk]) // 3  # minibatches without a sequence of the faulty chunk
     assert 0 < good < 20
     assert [reader.get_minibatch().keys for _ in range(good)] == [[3 * i, 3 * i + 1, 3 * i + 2] for i in range(good)]
-    state = reader.state()
+    state = reader.get_state()
     for _ in range(3):  # and never passed over
         with pytest.raises(DataError, match="line 61, column 7"):
             reader.get_minibatch()
-    assert reader.state() == state
+    assert reader.get_state() == state
     reader.close()
 
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from numbers_data import Numbers, inputs_of
 
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline import whole
 from cntkpy.readers.pipeline.assembly import Inputs
 from cntkpy.readers.pipeline.pack import SequencePacker
 from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer
 from cntkpy.readers.pipeline.store import ChunkStore
-from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, GroupMaker, WholeSequences
+from cntkpy.readers.pipeline.whole import GROUP_GROWTH_FACTOR, MAX_GROUP_MINIBATCHES, GroupLoader, WholeSequences
 
 SIZE = 10
 
@@ -25,14 +26,14 @@ def start(data: Numbers, randomized: bool = False, loaded_bytes: float = 0.0) ->
     timeline = BlockRandomizer(data.table, WHOLE_DATA) if randomized else NoRandomizer(data.table)
     store = ChunkStore(data, threads=0, callers=1)
     inputs = inputs_of(data, timeline, store, SIZE)
-    return WholeSequences(inputs, GroupMaker(inputs, SequencePacker(data.streams), loaded_bytes)), inputs
+    return WholeSequences(inputs, GroupLoader(inputs, loaded_bytes), SequencePacker(data.streams)), inputs
 
 
 def group_sizes(packer: WholeSequences) -> list[int]:
     """Minibatches of each group until the end of the epoch."""
     sizes = []
-    while (group := packer._maker.plan()).several:
-        sizes.append(len(list(group.planned())))
+    while (group := next(packer._loader)).planned:
+        sizes.append(len(list(group.each())))
     return sizes
 
 
@@ -40,11 +41,11 @@ def rest(packer: WholeSequences) -> list[tuple[Minibatch, dict[str, Any]]]:
     """All minibatches of the epoch with the states after them."""
     found: list[tuple[Minibatch, dict[str, Any]]] = []
     while True:
-        for minibatch, state, held in next(packer):
-            assert held is None
-            if minibatch is None:
-                return found
-            found.append((minibatch, state))
+        minibatch, state, held = next(packer)
+        assert held is None
+        if minibatch is None:
+            return found
+        found.append((minibatch, state))
 
 
 def told(minibatch: Minibatch) -> tuple[Any, ...]:
@@ -89,7 +90,7 @@ def test_the_state_beside_a_minibatch_is_the_position_after_it() -> None:
     made = rest(start(data, randomized=True)[0])
     for at in (0, 3, len(made) - 2):
         packer, inputs = start(data, randomized=True)
-        inputs.timeline.restore(made[at][1])
+        inputs.timeline.set_state(made[at][1])
         assert [told(one) for one, _ in rest(packer)] == [told(one) for one, _ in made[at + 1 :]]
 
 
@@ -100,7 +101,7 @@ def test_a_fault_comes_at_its_minibatch_and_again_when_asked_again() -> None:
     for _ in range(2):
         with pytest.raises(OSError, match="sequence 137 cannot be read"):
             while True:
-                found += [list(one.keys) for one, _, _ in next(packer) if one is not None]
+                found.append(list(next(packer)[0].keys))
     assert found == [list(range(at, at + 10)) for at in range(0, 130, 10)]
 
 
@@ -108,16 +109,16 @@ def test_clear_forgets_the_fault_and_begins_with_a_group_of_one() -> None:
     data = Numbers(20, 10)
     packer, inputs = start(data)
     for _ in range(3):
-        list(next(packer))
+        next(packer)
     packer.set_state(None)
-    inputs.timeline.start_epoch(0, None, 1, 0)
+    inputs.timeline.set_state(EpochRequest(SIZE))
     assert group_sizes(packer)[:3] == [1, 4, 15]
 
 
 def test_parts_of_a_group_are_cut_at_the_minibatches() -> None:
     packer, _ = start(Numbers(5, 20, longest=2))
-    packer._maker.plan()
-    group = packer._maker.plan()
+    next(packer._loader)
+    group = next(packer._loader)
     singles = [planned for planned, _ in group.separate()]
     assert np.concatenate([one.sequences for one in singles]).tolist() == group.sequences.tolist()
     assert [len(one.sequences) for one in singles] == np.diff(group.cuts).tolist()

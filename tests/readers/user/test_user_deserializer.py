@@ -267,10 +267,10 @@ def test_a_deserializer_in_a_composite_reader():
     first = found.get_minibatch()
     assert first.streams["x"].dtype == np.float64
     assert first.streams["x"].ravel().tolist() == [0, 1, 2, 3]
-    state = json.loads(json.dumps(found.state()))
+    state = json.loads(json.dumps(found.get_state()))
     assert found.get_minibatch().streams["x"].ravel().tolist() == [4, 5]
     assert found.get_minibatch() is None
-    found.restore(state)
+    found.set_state(state)
     assert found.get_minibatch().streams["x"].ravel().tolist() == [4, 5]
     found.start_minibatch_loop(4, 1, 4)
     assert found.get_minibatch().streams["x"].ravel().tolist() == [4, 5, 0, 1]

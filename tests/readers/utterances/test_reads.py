@@ -9,7 +9,8 @@ import pytest
 from numbers_data import Numbers, inputs_of
 
 from cntkpy.cntk_config import ConfigParameters, parse
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.truncated import TruncatedPacker
 from cntkpy.readers.utterances.order import InOrder
 from cntkpy.readers.utterances.reader import UtteranceReader, in_file_order
@@ -26,9 +27,9 @@ def slots_per_epoch(text: str) -> Any:
 def reader(kind: type[Any], slots: str = "2:3") -> UtteranceReader:
     data, per_epoch = Numbers(3, 8, longest=5), slots_per_epoch(slots)
     if kind is TruncatedPacker:
-        source = Source(data, InOrder(data.table), make_packer=TruncatedPacker, slots=per_epoch)
+        source = Source(data, InOrder(data.table), SourceOptions(slots=per_epoch), make_packer=TruncatedPacker)
         return UtteranceReader(source, per_epoch)
-    return UtteranceReader(Source(data, InOrder(data.table), make_packer=kind, slots=per_epoch))
+    return UtteranceReader(Source(data, InOrder(data.table), SourceOptions(slots=per_epoch), make_packer=kind))
 
 
 @pytest.mark.parametrize("kind", [Reads, TruncatedReads, TruncatedPacker])
@@ -47,7 +48,7 @@ def test_a_position_goes_on_in_a_reader_that_was_never_started(kind: type[Any]) 
     whole, again = reader(kind), reader(kind)
     whole.start_minibatch_loop(4, 0)
     whole.get_minibatch()
-    again.restore(whole.state())
+    again.set_state(whole.get_state())
     rest = [[(list(m.keys), m.streams["x"].tolist()) for m in iter(one.get_minibatch, None)] for one in (whole, again)]
     assert rest[0] == rest[1] and len(rest[0]) > 2
     whole.close()
@@ -60,7 +61,7 @@ def test_workers_share_the_slots_and_have_one_at_least(slots: int, workers: int,
     inputs = inputs_of(data, InOrder(data.table), None, 4)
     inputs.slots, found = slots, []
     for rank in range(workers):
-        inputs.timeline.start_epoch(0, None, workers, rank)
+        inputs.timeline.set_state(EpochRequest(4, worker=rank, workers=workers))
         found.append(inputs.own_slots())
     assert found == shares
 

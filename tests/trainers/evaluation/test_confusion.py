@@ -58,6 +58,7 @@ def test_counts_and_worst_samples(cntkpy, tmp_path: Path, size: int) -> None:
     assert {one["step"] for one in found["worst"]} == {0}
 
 
+@pytest.mark.thorough
 def test_sequences_and_sparse_labels(cntkpy, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     lengths = [3, 1, 5, 2, 4]

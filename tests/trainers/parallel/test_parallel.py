@@ -178,6 +178,7 @@ def test_block_momentum(folder_with_blocks: Path, nesterov: bool) -> None:
     assert log_of(folder_with_blocks, f"block{nesterov}").count(line) == 1
 
 
+@pytest.mark.thorough
 def test_a_block_momentum_of_one_is_refused(folder: Path) -> None:
     assert re.search(r"blockMomentumAsTimeConstant: .* too long for blocks of 12.*\n +--> ", log_of(folder, "long"))
 

@@ -73,6 +73,7 @@ def trained(net: ValidatedNetwork, batcher: Batcher, given: list[Minibatch], pie
     return totals, {node.name: np.array(values[node.name]) for node in net.parameters()}, stack.batch
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("sparse", "pieces"), [(False, 2), (True, 1)])
 def test_training_does_not_depend_on_shared_slots(sparse: bool, pieces: int) -> None:
     own, shared = network(sparse), network(sparse)

@@ -71,6 +71,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", OPTIONS)
 def test_training_changes_and_saves_the_same(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     together = Training(**options)

@@ -32,10 +32,10 @@ def test_everything_is_passed_on(reader: Reader) -> None:
     outer.start_minibatch_loop(4, 0)
     first = outer.get_minibatch()
     assert first is not None and first.num_samples == 4
-    state = outer.state()
+    state = outer.get_state()
     assert state["last_slots"] == 4
     rest = outer.get_minibatch()
-    outer.restore(state)
+    outer.set_state(state)
     again = outer.get_minibatch()
     assert rest is not None and again is not None
     assert again.streams["x"].tolist() == rest.streams["x"].tolist() == [[[4.0], [5.0]]]
@@ -47,10 +47,10 @@ def test_an_epoch_is_found_by_its_number_unless_the_reader_says_otherwise(reader
     outer = SharedReader(CountedReader(WrappedReader(reader)), 0, 2, None)
     outer.start_minibatch_loop(4, 0)
     outer.get_minibatch()
-    assert outer.epoch_state(1) == outer.state()  # with the number of slots, whatever wraps the reader
-    before = outer.state()
+    assert outer.epoch_state(1) == outer.get_state()  # with the number of slots, whatever wraps the reader
+    before = outer.get_state()
     outer.restore_epoch({"minibatchSourcePosition": 0})
-    assert outer.state() == before
+    assert outer.get_state() == before
 
 
 @pytest.mark.parametrize(("workers", "given", "expected"), [(1, None, True), (1, False, False), (9, True, False)])
@@ -88,7 +88,7 @@ def test_minibatches_are_read_ahead_in_one_thread(reader: Reader) -> None:
     reader.start_minibatch_loop(1, 0)
     expected = []
     while (minibatch := reader.get_minibatch()) is not None:
-        expected.append((minibatch.streams["x"].tolist(), {**reader.state(), "last_slots": 1}))
+        expected.append((minibatch.streams["x"].tolist(), {**reader.get_state(), "last_slots": 1}))
     counting = Counting(reader)
     found = [(one.streams["x"].tolist(), state) for one, state in following(in_a_thread(counting), states=True)]
     assert found == expected
@@ -117,7 +117,7 @@ def test_what_is_there_does_not_wait_for_a_slow_minibatch(reader: Reader) -> Non
     data = following(outer)
     next(data), next(data)
     counting.go_on.set()
-    assert outer.state()["last_slots"] == 1  # answered after the question that `data` still waits for
+    assert outer.get_state()["last_slots"] == 1  # answered after the question that `data` still waits for
     assert len(list(data)) == 4
     counting.asked = 0
     counting.go_on.clear()

@@ -61,6 +61,7 @@ def test_the_start_of_an_update_rule_takes_no_memory_before_there_is_a_program(
     assert kinds == [{False}] and trainer.compilations == 1
 
 
+@pytest.mark.thorough
 def test_prepared_minibatches_go_when_they_are_stacked() -> None:
     def prepared() -> int:
         return sum(type(one) is Prepared for one in gc.get_objects())

@@ -9,11 +9,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 BYTE = (1 << 31) - 2
 """The byte that is locked on Windows, whose function takes offsets below 2 GB."""
+PROBE_SECONDS = 0.2
+"""Seconds after which a lock is more than a look at the file: `cntkpy runs` tries locks, and releases them at once."""
 CAN_BE_PASSED_ON = sys.platform != "win32"
 """True if a process that gets the descriptor of a locked file holds the lock, too."""
 
@@ -40,6 +43,14 @@ def lock(descriptor: int, shared: bool = False) -> bool | None:
     if (msvcrt := _module("msvcrt")) is not None:
         return _lock_byte(msvcrt, descriptor)
     return None
+
+
+def lock_soon(descriptor: int, shared: bool = False) -> bool | None:
+    """Lock an open file like `lock`, but wait for one that has a lock for a moment, to see whether others have one."""
+    until = time.monotonic() + PROBE_SECONDS
+    while (locked := lock(descriptor, shared)) is False and time.monotonic() < until:
+        time.sleep(PROBE_SECONDS / 20)
+    return locked
 
 
 def remove_locked(descriptor: int, path: Path) -> None:

@@ -58,7 +58,7 @@ def _driver() -> dict[str, Any]:
             "shortDescription": {"text": sentence(rule.title)},
             "fullDescription": {"text": f"{sentence(rule.title)} What to do: {sentence(rule.fix)}"},
             "help": {"text": f"{sentence(rule.fix)} See {rule.link}"},
-            "helpUri": f"{_HOME}/blob/main/{rule.link}",
+            "helpUri": rule.link,
             "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         }
         for rule in RULES

@@ -7,7 +7,12 @@ from typing import Any
 from cntkpy.cntk_config import UserError
 from cntkpy.trainers.fronts.cntk2.timing import set_node_timing
 
-from ..cntk_py import force_deterministic_algorithms, set_checked_mode, set_fixed_random_seed
+from ..cntk_py import (
+    force_deterministic_algorithms,
+    set_checked_mode,
+    set_computation_network_track_gap_nans,
+    set_fixed_random_seed,
+)
 from ..logging import set_computation_network_trace_level
 from ..missing import no_attribute
 from .dumps import dump_function, dump_signature
@@ -40,6 +45,7 @@ __all__ = [
     "save_as_legacy_model",
     "set_checked_mode",
     "set_computation_network_trace_level",
+    "set_computation_network_track_gap_nans",
     "set_node_timing",
 ]
 

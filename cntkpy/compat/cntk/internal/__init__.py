@@ -4,18 +4,11 @@ from ..missing import no_attribute
 from . import sanitize, swig_helper, utils
 from .sanitize import *  # noqa: F403
 from .swig_helper import map_if_possible, typemap
-from .utils import (
-    Record,
-    _as_tuple,
-    get_data_type,
-    get_python_function_arguments,
-    map_function_arguments,
-)
+from .utils import *  # noqa: F403
 
-__all__ = [
-    "Record", "_as_tuple", "get_data_type", "get_python_function_arguments", "map_function_arguments",
-    "map_if_possible", "sanitize", "swig_helper", "typemap", "utils",
-]  # fmt: skip
+__all__ = ["map_if_possible", "sanitize", "swig_helper", "typemap", "utils"]
+__all__ += utils.__all__
 __all__ += [name for name in sanitize.__all__ if name not in __all__]
+__all__.remove("eval")
 
 __getattr__ = no_attribute("cntk.internal", __all__)

@@ -162,6 +162,45 @@ def sanitize_permutation(perm: Any) -> list[int]:
     return result
 
 
+def sanitize_variables(variables: Any) -> list[Any]:
+    """Several functions of one output as a list."""
+    return [sanitize_function(variable).output for variable in _as_tuple(variables)]
+
+
+def sanitize_range(begin: Any, end: Any, size: int) -> tuple[int, int]:
+    """The begin and the end of a slice, counted from 0.
+
+    Args:
+        begin: the first index; a negative one counts from the end.
+        end: the index behind the last; 0 and None: the end.
+        size: how many elements there are.
+    """
+    first = int(begin) + (size if begin < 0 else 0)
+    last = size if end in (None, 0) else int(end) + (size if end < 0 else 0)
+    return first, last
+
+
+def sanitize_pooling_args(pooling_window_shape: Any, strides: Any, pad: Any) -> tuple[Any, Any, Any]:
+    """The shape of a window, its strides and for each axis whether it is padded."""
+    return sanitize_shape(pooling_window_shape), sanitize_shape(strides), [bool(axis) for axis in _as_tuple(pad)]
+
+
+def sanitize_convolution_args(strides: Any, sharing: Any, pad: Any, dilation: Any = (1,)) -> tuple[Any, ...]:
+    """The strides of a convolution; by axis whether filters are shared, and whether it is padded; the dilation."""
+    flags = [[bool(axis) for axis in _as_tuple(flag)] for flag in (sharing, pad)]
+    return sanitize_shape(strides), *flags, sanitize_shape(dilation)
+
+
+def sanitize_variable_to_learner_map(learners: Any) -> dict[Any, Any]:
+    """By parameter, its learner."""
+    return {parameter: learner for learner in _as_tuple(learners) for parameter in learner.parameters}
+
+
+def sanitize_Function_attributes(attributes: Any) -> dict[str, Any]:
+    """Attributes of a function as a dictionary."""
+    return dict(attributes or {})
+
+
 def sanitize_random_args(seed: Any, shape: Any = None, dtype: Any = None) -> tuple[Any, Any, Any]:
     """The seed, the shape and the type of elements of random numbers."""
     return seed, None if shape is None else sanitize_shape(shape), sanitize_dtype_numpy(dtype)
@@ -178,10 +217,12 @@ def is_byte_buffer(s: Any) -> bool:
 
 
 __all__ = [
-    "get_data_type", "is_byte_buffer", "sanitize_2d_number", "sanitize_axis", "sanitize_axis_list", "sanitize_batch",
-    "sanitize_dtype_cntk", "sanitize_dtype_numpy", "sanitize_dynamic_axes", "sanitize_function", "sanitize_input",
-    "sanitize_multi_axis_reduction_list", "sanitize_permutation", "sanitize_precision", "sanitize_random_args",
-    "sanitize_shape", "sanitize_substitutions", "sanitize_value", "sanitize_var_map", "sanitize_variable_value_dict",
+    "get_data_type", "is_byte_buffer", "sanitize_2d_number", "sanitize_Function_attributes", "sanitize_axis",
+    "sanitize_axis_list", "sanitize_batch", "sanitize_convolution_args", "sanitize_dtype_cntk",
+    "sanitize_dtype_numpy", "sanitize_dynamic_axes", "sanitize_function", "sanitize_input",
+    "sanitize_multi_axis_reduction_list", "sanitize_permutation", "sanitize_pooling_args", "sanitize_precision",
+    "sanitize_random_args", "sanitize_range", "sanitize_shape", "sanitize_substitutions", "sanitize_value",
+    "sanitize_var_map", "sanitize_variable_to_learner_map", "sanitize_variable_value_dict", "sanitize_variables",
 ]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.internal.sanitize", __all__)

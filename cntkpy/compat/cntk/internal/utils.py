@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -69,6 +70,109 @@ def map_function_arguments(params: Any, params_dict: Mapping[str, Any], *args: A
     return mapping
 
 
-__all__ = ["Record", "_as_tuple", "get_data_type", "get_python_function_arguments", "map_function_arguments"]
+def memoize(func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, computed once for each choice of arguments."""
+    return functools.cache(func)
+
+
+def is_string(value: Any) -> bool:
+    """Return whether it is a text."""
+    return isinstance(value, str)
+
+
+def value_to_seq(value: Any) -> list[Any]:
+    """The sequences of a value, see `Value.as_sequences`."""
+    return value.as_sequences()
+
+
+def variable_value_to_seq(value: Any, variable: Any) -> list[Any]:
+    """The sequences of a value of an input or output, see `Value.as_sequences`."""
+    return value.as_sequences(variable)
+
+
+def _value_as_sequence_or_array(val: Any, var: Any) -> Any:
+    """The sequences of a value where its function has a sequence axis; else an array."""
+    return val.as_sequences(var) if len(var.dynamic_axes) == 2 else val.asarray()
+
+
+def _ones_like(batch: Any, precision: Any) -> list[Any]:
+    """For each array of a list, one of ones with its shape."""
+    return [np.ones_like(sample, dtype=_dtype(precision)) for sample in batch]
+
+
+def _zeros_like(batch: Any, precision: Any) -> list[Any]:
+    """For each array of a list, one of zeros with its shape."""
+    return [np.zeros_like(sample, dtype=_dtype(precision)) for sample in batch]
+
+
+def _dtype(precision: Any) -> Any:
+    return {"float": np.float32, "double": np.float64}.get(precision, precision)
+
+
+def _is_c_contiguous(data: Any) -> bool:
+    """Return whether the elements of an array, or of each array of a list, stand in the order of the axes."""
+    return all(np.asarray(array).flags.c_contiguous for array in _as_tuple(data))
+
+
+def _py_dict_to_cntk_dict(py_dict: Mapping[str, Any]) -> Any:
+    """A dictionary as `cntk_py.Dictionary`, those in it as well."""
+    from ..cntk_py import Dictionary
+
+    return Dictionary((key, _to_cntk_dict_value(value)) for key, value in py_dict.items())
+
+
+def _to_cntk_dict_value(py_value: Any) -> Any:
+    """A value of `cntk_py.Dictionary`."""
+    if isinstance(py_value, Mapping):
+        return _py_dict_to_cntk_dict(py_value)
+    return [_to_cntk_dict_value(item) for item in py_value] if isinstance(py_value, list | tuple) else py_value
+
+
+def get_train_loss(trainer: Any) -> float:
+    """The loss per sample of the last minibatch."""
+    return float(trainer.previous_minibatch_loss_average)
+
+
+def get_train_eval_criterion(trainer: Any) -> float:
+    """The metric per sample of the last minibatch."""
+    return float(trainer.previous_minibatch_evaluation_average)
+
+
+def cntk_device(device_id: int) -> Any:
+    """The GPU of that number; of -1 the CPU."""
+    from ..device import cpu, gpu
+
+    return cpu() if device_id == -1 else gpu(device_id)
+
+
+def eval(op: Any, arguments: Any = None, precision: Any = None, device: Any = None, backward_pass: bool = False) -> Any:
+    """The values of a function and, if asked for, its gradients.
+
+    Args:
+        op: the function.
+        arguments: data, as `Function.forward` takes them.
+        precision: accepted; functions have their own.
+        device: accepted; data stay in the memory of the process.
+        backward_pass: whether gradients are asked for, of the sum of the function to all its inputs.
+
+    Returns:
+        By output, its values; with `backward_pass` a pair of that and, by input, the gradients.
+    """
+    del precision, device
+    outputs = op.outputs
+    state, values = op.forward(arguments, outputs, set(outputs) if backward_pass else None)
+    if not backward_pass:
+        return values
+    roots = {output: np.ones_like(values[output]) for output in outputs}
+    wanted = {value for value in op.arguments if value.needs_gradient} | set(op.parameters)
+    return values, op.backward(state, roots, wanted)
+
+
+__all__ = [
+    "Record", "_as_tuple", "_is_c_contiguous", "_ones_like", "_py_dict_to_cntk_dict", "_to_cntk_dict_value",
+    "_value_as_sequence_or_array", "_zeros_like", "cntk_device", "eval", "get_data_type",
+    "get_python_function_arguments", "get_train_eval_criterion", "get_train_loss", "is_string",
+    "map_function_arguments", "memoize", "value_to_seq", "variable_value_to_seq",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.internal.utils", __all__)

@@ -25,6 +25,15 @@ _INFERRED = (UNKNOWN,)
 """The shape of a parameter of one axis that follows from its use."""
 
 
+def UntestedBranchError(name: str) -> None:
+    """Refuse what a layer of CNTK was never tested with.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise NotImplementedError(f"{name} was never tested")
+
+
 def _inject_name(f: Any, name: str) -> Any:  # pyright: ignore[reportUnusedFunction]
     """A function or a layer under a name; without one as it is."""
     if not name:
@@ -57,7 +66,8 @@ def _get_initial_state_or_default(initial_state: Any) -> Any:  # pyright: ignore
 
 __all__: list[str] = [
     "GRU", "LSTM", "Axis", "BlockFunction", "Constant", "ForwardDeclaration", "Function", "Parameter", "RNNStep",
-    "RNNUnit", "Record", "Stabilizer", "exp", "future_value", "identity", "log", "np", "past_value", "placeholder",
+    "RNNUnit", "Record", "Stabilizer", "UntestedBranchError", "exp", "future_value", "identity",
+    "log", "np", "past_value", "placeholder",
     "sigmoid", "slice", "tanh", "times", "warnings",
 ]  # fmt: skip
 """In CNTK a star gives all that a module has imported, and programs use it."""

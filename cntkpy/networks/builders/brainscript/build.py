@@ -6,11 +6,13 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.parameters import ConfigValue
 from cntkpy.networks.builders.brainscript.graph import Built, graph_of
 from cntkpy.networks.builders.brainscript.loading import Load
+from cntkpy.networks.builders.brainscript.mistakes import Mistakes
 from cntkpy.networks.builders.brainscript.program import Program, evaluate_network, evaluator_with
-from cntkpy.networks.builders.brainscript.source import program_names, program_of
+from cntkpy.networks.builders.brainscript.source import program_names, program_of, text_of
 from cntkpy.networks.files.model_file import load_model
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import ValidatedNetwork
@@ -37,7 +39,9 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
     return built.network
 
 
-def check_brainscript(value: ConfigValue, precision: str, load: Load = load_model) -> Built:
+def check_brainscript(
+    value: ConfigValue, precision: str, load: Load = load_model
+) -> tuple[Built | None, list[UserError]]:
     """The network without the values of its random parameters, for looking at its names and shapes; nothing is printed.
 
     Args:
@@ -45,15 +49,33 @@ def check_brainscript(value: ConfigValue, precision: str, load: Load = load_mode
         precision: a key of `cntkpy.networks.graph.precision.PRECISIONS`.
         load: gives the networks of model files; what it raises besides a `UserError` is passed on.
 
+    Returns:
+        The network, and its mistakes; None if there are any.
+
     Raises:
-        ConfigError: as `build_brainscript`.
+        ConfigError: the text or an included file cannot be read.
     """
-    program = program_of(value)
+    mistakes = Mistakes()
+    program = mistakes.program(text_of(value))
+    if program is None:
+        return None, mistakes.errors
     evaluator = evaluator_with(SeedCounter(), load)
     evaluator.prints = False
     precision = known_precision(precision)
-    network = evaluate_network(program, evaluator, {**program_names(value.scope), "precision": precision})
-    return graph_of(network, evaluator, precision, values=False)
+    built = mistakes.network(program, evaluator, {**program_names(value.scope), "precision": precision}, precision)
+    return None if mistakes.errors else built, mistakes.errors
+
+
+def outline_brainscript(value: ConfigValue, precision: str) -> Built:
+    """Return the network without the values of its random parameters, as `check_brainscript` does.
+
+    Raises:
+        UserError: the first mistake.
+    """
+    built, errors = check_brainscript(value, precision)
+    if built is None:
+        raise errors[0]
+    return built
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:

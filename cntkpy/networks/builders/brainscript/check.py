@@ -22,13 +22,16 @@ MIN_SIMILARITY = 0.85
 """Similarity of the names of a member and a group, 0 to 1, from which the group is meant: any name may be similar."""
 
 
-def check_network(value: ConfigValue, context: CheckContext) -> Generator[Diagnostic, None, CheckedNetwork]:
+def check_network(value: ConfigValue, context: CheckContext) -> Generator[Diagnostic, None, CheckedNetwork | None]:
     """Evaluate a network in BrainScript and infer its shapes; draw no start value of a large parameter.
 
     Raises:
-        UserError: The description is wrong.
+        UserError: The text cannot be read.
     """
-    built = check_brainscript(value, context.precision, context.load)
+    built, errors = check_brainscript(value, context.precision, context.load)
+    yield from (error.diagnostic for error in errors)
+    if built is None:
+        return None
     yield from built.warnings
     record = _record(value)
     if context.strict and record is not None:

@@ -55,14 +55,14 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: 
     made: dict[NodeValue, Node] = {}
     for node_value in value.nodes.values():
         try:
-            made[node_value] = _add(network, node_value, evaluator)
+            made[node_value] = add_value(network, node_value, evaluator)
         except UserError as problem:
             raise located(problem, node_value, evaluator) from None
     for node_value, node in made.items():
         assert isinstance(node_value.inputs, tuple)
         node.inputs = [made[source] for source in node_value.inputs]
         if node.options.get("dynamicAxis"):
-            node.options["dynamicAxis"] = _axis_name(node_value, made, evaluator)
+            node.options["dynamicAxis"] = axis_name(node_value, made, evaluator)
     for group, members in value.groups.items():
         for node_value in members:
             network.add_to_group(group, made[node_value])
@@ -75,7 +75,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: 
     return Built(validated, origins, evaluator.warnings, evaluator.library)
 
 
-def _axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
+def axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
     """The name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
     axis = value.options["dynamicAxis"]
     if isinstance(axis, str) and value.stored is not None:
@@ -104,8 +104,8 @@ def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> Confi
     return evaluator.error(diagnostic.kind, diagnostic.message, place, scope, diagnostic.hint, diagnostic.notes)
 
 
-def _add(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
-    """Add one node, without its inputs."""
+def add_value(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
+    """Add the node of a value under its own name, without its inputs."""
     return add_node(network, value, value.name, evaluator.user_place(value.origin.place, value.origin.scope).span)
 
 

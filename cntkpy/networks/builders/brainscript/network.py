@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
@@ -130,26 +130,52 @@ def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current |
 
 def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     """The network of the members of a record."""
+    if evaluator.failures is not None:
+        evaluator.failures.networks.append((record, origin))
     roots: list[NodeValue] = []
-    for name, group in SPECIAL.items():
-        if name not in record.names:
-            continue
-        value = yield parameter(evaluator, record, name, origin)
-        place, scope = place_of(evaluator, record, name, origin)
-        for node in (yield flattened(evaluator, value, place, scope, "nodes")):
-            if not isinstance(node, NodeValue):
-                message = f"{name} takes nodes, not {kind_of(node)}"
-                raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
-            if group not in node.tags:
-                node.tags = (group, *node.tags)
-            roots.append(node)
-    for name in sorted(record.names):
-        value = yield parameter(evaluator, record, name, origin)
-        if isinstance(value, NodeValue):
-            if name not in SPECIAL:
-                value.name = name
-            roots.append(value)
+    for step in root_steps(evaluator, record, origin):
+        roots += yield step
     return (yield entered(evaluator, roots))
+
+
+def root_steps(evaluator: Evaluator, record: Record, origin: Origin) -> Iterator[Step]:
+    """Yield the steps that give the nodes of a network, those of its groups first: each is independent of the others.
+
+    Args:
+        evaluator: Evaluates the members.
+        record: The record of the network.
+        origin: The place of the network.
+    """
+    for name, group in SPECIAL.items():
+        if name in record.names:
+            yield _group(evaluator, record, name, group, origin)
+    for name in sorted(record.names):
+        yield _member(evaluator, record, name, origin)
+
+
+def _group(evaluator: Evaluator, record: Record, name: str, group: str, origin: Origin) -> Step:
+    """The nodes of a group."""
+    value = yield parameter(evaluator, record, name, origin)
+    place, scope = place_of(evaluator, record, name, origin)
+    nodes: list[NodeValue] = []
+    for node in (yield flattened(evaluator, value, place, scope, "nodes")):
+        if not isinstance(node, NodeValue):
+            message = f"{name} takes nodes, not {kind_of(node)}"
+            raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
+        if group not in node.tags:
+            node.tags = (group, *node.tags)
+        nodes.append(node)
+    return nodes
+
+
+def _member(evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
+    """The node that a member is; none if it is another value."""
+    value = yield parameter(evaluator, record, name, origin)
+    if not isinstance(value, NodeValue):
+        return []
+    if name not in SPECIAL:
+        value.name = name
+    return [value]
 
 
 CLASSES = {"ComputationNetwork": Class(_make, own_names=True)}

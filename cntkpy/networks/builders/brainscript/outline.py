@@ -22,7 +22,7 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
     Select,
     Subscript,
 )
-from cntkpy.networks.builders.brainscript.reference import Documented, documented
+from cntkpy.networks.builders.brainscript.reference import Documented, described
 
 
 @dataclass(eq=False)
@@ -136,9 +136,7 @@ def _around(names: Names | None) -> Iterator[Definition]:
 def _mentions(expression: Expression, names: Names) -> Iterator[Mention]:
     if isinstance(expression, Name):
         definition = names.find(expression.name)
-        yield Mention(
-            expression.name, expression.place, definition, None if definition else documented().get(expression.name)
-        )
+        yield Mention(expression.name, expression.place, definition, None if definition else described(expression.name))
     elif isinstance(expression, Select):
         mention = _Selected(expression.name, expression.place)
         mention.select, mention.names = expression, names
@@ -176,12 +174,21 @@ def _static(expression: Expression, names: Names) -> Definition | Documented | N
         return None
     definition = names.find(expression.name)
     if definition is None:
-        return documented().get(".".join([expression.name, *reversed(chain)]))
+        return described(".".join([expression.name, *reversed(chain)]))
     for name in reversed(chain):
         if definition.members is None or name not in definition.members.own:
             return None
         definition = definition.members.own[name]
     return definition
+
+
+def parts_of(expression: Expression) -> list[Expression]:
+    """Return the expressions directly inside another one that are evaluated whenever it is, as far as the text says.
+
+    Args:
+        expression: An expression; a record or a function has no such parts.
+    """
+    return [expression.condition] if isinstance(expression, Conditional) else _parts(expression)
 
 
 def _parts(expression: Expression) -> list[Expression]:

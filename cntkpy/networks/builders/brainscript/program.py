@@ -14,7 +14,8 @@ from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.editing import CLASSES as EDITING
 from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator
 from cntkpy.networks.builders.brainscript.language.expressions import evaluator_of
-from cntkpy.networks.builders.brainscript.language.parse import parse_expression, parse_members
+from cntkpy.networks.builders.brainscript.language.library import library_members
+from cntkpy.networks.builders.brainscript.language.parse import parse_expression
 from cntkpy.networks.builders.brainscript.language.source import Place, error, text_of_file
 from cntkpy.networks.builders.brainscript.language.standard import CLASSES as STANDARD
 from cntkpy.networks.builders.brainscript.language.syntax import Expression, New, RecordLiteral
@@ -46,9 +47,9 @@ LIBRARY = Path(__file__).parent / "library" / "core.bs"
 
 @cache
 def library() -> tuple[Text, RecordLiteral]:
-    """The text of the library and its members."""
+    """The text of the library and its members, unparsed."""
     text = text_of_file(LIBRARY, f"<BrainScript library>/{LIBRARY.name}")
-    return text, parse_members(text)
+    return text, library_members(text)
 
 
 @cache

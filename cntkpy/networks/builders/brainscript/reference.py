@@ -17,6 +17,7 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
     Name,
     New,
     RecordLiteral,
+    parsed,
 )
 from cntkpy.networks.builders.brainscript.operations import OPERATIONS
 from cntkpy.networks.builders.brainscript.program import library
@@ -54,19 +55,37 @@ def documented() -> dict[str, Documented]:
     return {function.name: function for function in _of(library()[1], "")}
 
 
+@cache
+def described(name: str) -> Documented | None:
+    """Return one member of the library that is meant for users; the others need not be parsed."""
+    record, member = library()[1], None
+    for part in name.split("."):
+        member = record.members.get(part) if record is not None else None
+        if member is None or _is_private(member):
+            return None
+        value = parsed(member.value)
+        record = value if isinstance(value, RecordLiteral) else None
+    return _entry(member, name) if member is not None else None
+
+
+def _is_private(member: Member) -> bool:
+    return member.name.startswith("_") and member.name != "_Parameter"
+
+
 def _of(record: RecordLiteral, prefix: str) -> Iterator[Documented]:
     for member in record.members.values():
-        if member.name.startswith("_") and member.name != "_Parameter":
+        if _is_private(member):
             continue
         yield _entry(member, prefix + member.name)
-        if isinstance(member.value, RecordLiteral):
-            yield from _of(member.value, f"{prefix}{member.name}.")
+        value = parsed(member.value)
+        if isinstance(value, RecordLiteral):
+            yield from _of(value, f"{prefix}{member.name}.")
 
 
 def _entry(member: Member, name: str) -> Documented:
     text, start = member.place.text.string, member.place.start
     headings = [match[1] for match in HEADING.finditer(text, 0, start)]
-    value, meaning = member.value, _comment(text, start)
+    value, meaning = parsed(member.value), _comment(text, start)
     heading = name.rpartition(".")[0] or (headings[-1] if headings else "")
     meaning = meaning or _meaning(value)
     if isinstance(value, Lambda):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.base.source import Text
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
 from cntkpy.networks.builders.brainscript.language.source import text_of_value
 from cntkpy.networks.builders.brainscript.program import Program, parse_network
@@ -18,7 +19,16 @@ def program_of(value: ConfigValue) -> Program:
     Raises:
         ConfigError: an included file cannot be read, or it is no BrainScript.
     """
-    return parse_network(text_of_value(value, include_folders(value.scope)))
+    return parse_network(text_of(value))
+
+
+def text_of(value: ConfigValue) -> Text:
+    """Return the text of a network description, with its included files.
+
+    Raises:
+        ConfigError: an included file cannot be read.
+    """
+    return text_of_value(value, include_folders(value.scope))
 
 
 def include_folders(section: ConfigParameters | None) -> list[Path]:

@@ -13,6 +13,7 @@ from cntkpy.networks.builders.ndl.parse import Macro, Word
 from cntkpy.networks.builders.ndl.scope import (
     MAX_STEPS,
     Constant,
+    DependsOnFailed,
     Expansion,
     Instance,
     NodeCall,
@@ -71,6 +72,8 @@ class Builder:
         self.macros = macros
         self.strict = strict
         self.made: dict[NodeCall, Node] = {}
+        self.failed: set[Node] = set()
+        """Nodes without some of their inputs, which are wrong."""
         self._names: dict[NodeCall, str] = {}
         self._unconnected: list[NodeCall] = []
         self._uninitialised: list[NodeCall] = []
@@ -92,7 +95,12 @@ class Builder:
                 self._names[call] = call.name
         for item in added:
             if isinstance(item, NodeCall):
-                self._create(item)
+                try:
+                    self._create(item)
+                except ConfigError as problem:
+                    self.expansion.note(problem)
+                except DependsOnFailed:
+                    continue
 
     def connect(self) -> None:
         """Attach inputs and fill the groups."""
@@ -231,6 +239,8 @@ class Builder:
             items = value.items if isinstance(value, Values) else (value,)
             return tuple(self._convert(item, ELEMENT[type_], where, (), place) for item in items)
         if isinstance(value, Constant | Reference):
+            if isinstance(value, Reference) and type_ not in (TEXT, PATH, BOOLEAN) and not choices:
+                self.expansion.require_known(value.word, value.scope)
             return convert_word(value, type_, where, choices)
         if isinstance(value, Values):
             raise error("BadValue", f"{where} takes one value, not an array", value.place)
@@ -245,12 +255,17 @@ class Builder:
         kind = nodes.find(call.call.function.text)
         assert kind is not None
         signature = self._signature(kind, call)
-        self.made[call].inputs = [
-            self._node(value, call)
-            for argument, operands in _matched(signature, call)
-            if argument.type == NODE
-            for value, _ in operands
-        ]
+        node = self.made[call]
+        node.inputs = []
+        for argument, operands in _matched(signature, call):
+            for value, _ in operands if argument.type == NODE else ():
+                try:
+                    node.inputs.append(self._node(value, call))
+                except ConfigError as problem:
+                    self.failed.add(node)
+                    self.expansion.note(problem)
+                except DependsOnFailed:
+                    self.failed.add(node)
 
     def _node(self, value: Value, user: NodeCall | None, place: Place | None = None, group: str = "") -> Node:
         """The node that an argument or a member of a group stands for."""
@@ -262,10 +277,14 @@ class Builder:
             if not isinstance(value, Instance):
                 break
             if value.result is None:
+                if value.scope.lost:
+                    raise DependsOnFailed
                 message = f"the macro '{value.macro.name.text}' has no node that '{value.local}' could stand for{where}"
                 raise error("UndefinedNode", message, place or value.call.place)
             value = value.result
         if isinstance(value, NodeCall):
+            if value not in self.made:
+                raise DependsOnFailed
             return self.made[value]
         if isinstance(value, Constant):
             constant = original if isinstance(original, Constant | Reference) else value
@@ -278,6 +297,7 @@ class Builder:
         assert isinstance(value, Reference)
         if value.word.text in self.network.nodes:
             return self.network.nodes[value.word.text]
+        self.expansion.require_known(value.word, value.scope)
         value.scope.find(value.word, strict=True)  # what is in front of a dot may be no macro
         hint = self._suggest(value.word, value.scope)
         if macro := self.macros.get(value.word.text.lower()):
@@ -286,20 +306,33 @@ class Builder:
         problem = "the parameter name could not be resolved" if user else "invalid node"
         raise error("UndefinedNode", f"{problem}: '{value.word.text}'{where}", value.word.place, hint)
 
+    def _member(self, value: Value, place: Place, group: str) -> Node | None:
+        """Return a node of a group; None where it is wrong and errors are collected."""
+        try:
+            return self._node(value, None, place, group)
+        except ConfigError as problem:
+            self.expansion.note(problem)
+        except DependsOnFailed:
+            pass
+        return None
+
     def _suggest(self, word: Word, scope: Scope) -> str | None:
         names = [symbol.name.text for symbol in scope.symbols.values()]
         return suggestion(word.text, [*names, *self.network.nodes])
 
     def _group(self) -> None:
         for group, value, place in self.expansion.tags[self._tags :]:
-            self.network.add_to_group(group, self._node(value, None, place, group))
+            if (node := self._member(value, place, group)) is not None:
+                self.network.add_to_group(group, node)
         arrays = self.expansion.arrays[self._arrays :]
         self._tags, self._arrays = len(self.expansion.tags), len(self.expansion.arrays)
         order = list(ARRAYS)
         for array, value, place in sorted(arrays, key=lambda pair: order.index(pair[0])):
             group = ARRAYS[array]
             for item in value.items if isinstance(value, Values) else (value,):
-                node = self._node(item, None, place, group)
+                node = self._member(item, place, group)
+                if node is None:
+                    continue
                 self.network.add_to_group(group, node)
                 if node.name.lower() == array and node.operation in INPUTS:
                     message = f"the input is now called '{node.name}', and so must be the reader's stream"

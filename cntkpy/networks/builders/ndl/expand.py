@@ -13,6 +13,7 @@ from cntkpy.networks.builders.ndl.parse import Array, Assignment, Call, Macro, O
 from cntkpy.networks.builders.ndl.scope import (
     NUMBER,
     Constant,
+    DependsOnFailed,
     Expansion,
     Instance,
     NodeCall,
@@ -64,23 +65,45 @@ class Expander:
         self.existing = existing
         self.expansion = Expansion()
         self._later: dict[str, Statement] = {}
+        self._wrong_macros: set[str] = set()
         self._work = 0
 
     def define_macros(self, statements: Iterable[Statement]) -> None:
         """Take the macros of a macro file; its other statements have no effect."""
         for statement in statements:
             if isinstance(statement, Macro):
-                self._define(statement)
+                self._try_define(statement)
 
     def run(self, statements: list[Statement]) -> None:
         """Expand a script in the top scope."""
         self._later = {s.name.text.lower(): s for s in reversed(statements)}
         for statement in statements:
             if isinstance(statement, Macro):
-                self._define(statement)
+                self._try_define(statement)
             else:
-                self._assign(statement, self.expansion.top, 0)
+                self._try_assign(statement, self.expansion.top, 0)
         self._later = {}
+
+    def _try_define(self, macro: Macro) -> None:
+        """Define a macro; where errors are collected, a wrong one is noted."""
+        try:
+            self._define(macro)
+        except ConfigError as problem:
+            self._wrong_macros.add(macro.name.text.lower())
+            self.expansion.note(problem)
+
+    def _try_assign(self, statement: Assignment, scope: Scope, depth: int) -> bool:
+        """Expand a statement; where errors are collected, return False for a wrong one and lose its name."""
+        try:
+            self._assign(statement, scope, depth)
+        except ConfigError as problem:
+            scope.lost.add(statement.name.text.lower())
+            self.expansion.note(problem)
+        except DependsOnFailed:
+            scope.lost.add(statement.name.text.lower())
+        else:
+            return True
+        return False
 
     # -- macros ------------------------------------------------------------------------------------------------------
 
@@ -109,13 +132,20 @@ class Expander:
         for called in calls_in(macro.body):
             if called.function.text.lower() == key:
                 raise error("RecursiveMacro", f"the macro '{name.text}' calls itself", called.function.place)
-            self._check_known(called.function, called.place)
+            try:
+                self._check_known(called.function, called.place)
+            except ConfigError as problem:
+                self.expansion.note(problem)
+            except DependsOnFailed:
+                continue
         self.macros[key] = macro
 
     def _check_known(self, function: Word, place: Place) -> None:
         key = function.text.lower()
         if key in self.macros or key in self.functions:
             return
+        if key in self._wrong_macros or key in self.expansion.lost:
+            raise DependsOnFailed
         problem = self.undefined(function)
         if problem is not None:
             raise problem
@@ -162,6 +192,7 @@ class Expander:
         if value is None:
             if not word.quoted and NUMBER.fullmatch(word.text):
                 return Constant(word)
+            self.expansion.require_known(word, scope)
             message = f"'{word.text}' is not defined before its use in '{name.text} = {word.place.one_line}'"
             if word.quoted:
                 hint = "NDL has no text variables; a text can be inserted with $name$"
@@ -233,7 +264,7 @@ class Expander:
             raise error("TooDeep", f"calls and macros are nested more than {MAX_DEPTH} deep", call.place)
         self._count(1 + len(call.arguments), call.place)
         self._check_known(call.function, call.place)
-        arguments = tuple(self._argument(argument, scope, depth + 1) for argument in call.arguments)
+        arguments = self._arguments(call, scope, depth + 1)
         options = tuple((option, self._option(option, scope)) for option in call.options)
         macro = self.macros.get(call.function.text.lower())
         result: NodeCall | Instance
@@ -244,8 +275,25 @@ class Expander:
             self.expansion.created.append(result)
         for option, value in options:
             if _is_tag(option):
-                self._tag(option, value, result)
+                try:
+                    self._tag(option, value, result)
+                except ConfigError as problem:
+                    self.expansion.note(problem)
         return result
+
+    def _arguments(self, call: Call, scope: Scope, depth: int) -> tuple[Value, ...]:
+        """Expand the arguments of a call, all of them also after a wrong one."""
+        values: list[Value] = []
+        for argument in call.arguments:
+            try:
+                values.append(self._argument(argument, scope, depth))
+            except ConfigError as problem:
+                self.expansion.note(problem)
+            except DependsOnFailed:
+                continue
+        if len(values) < len(call.arguments):
+            raise DependsOnFailed
+        return tuple(values)
 
     def _count(self, work: int, place: Place) -> None:
         """Macros in macros can grow exponentially: stop before it hurts."""
@@ -303,9 +351,7 @@ class Expander:
         for statement in macro.body:
             if isinstance(statement, Call):
                 last = self._call(statement, instance.scope, None, depth + 1)
-                continue
-            self._assign(statement, instance.scope, depth + 1)
-            if isinstance(statement.value, Call):
+            elif self._try_assign(statement, instance.scope, depth + 1) and isinstance(statement.value, Call):
                 last = symbols[statement.name.text.lower()].value
         symbol = symbols.get(macro.name.text.lower())
         instance.result = symbol.value if symbol is not None and not symbol.parameter else last

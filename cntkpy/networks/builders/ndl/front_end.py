@@ -11,11 +11,12 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic
+from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.build import Builder, unsupported
 from cntkpy.networks.builders.ndl.expand import Expander
-from cntkpy.networks.builders.ndl.parse import Macro, Word, parse_document
+from cntkpy.networks.builders.ndl.parse import Macro, Word
+from cntkpy.networks.builders.ndl.recovery import statements_of
 from cntkpy.networks.builders.ndl.scope import NodeCall
 from cntkpy.networks.builders.ndl.source import Program, find_program, plain_document
 from cntkpy.networks.builders.ndl.text import Document, Place, error
@@ -147,13 +148,22 @@ class Session:
         network: the nodes go here; those that it holds can be used by their full names.
         strict: see `build_ndl`.
         macros: the macros known already; those of the scripts are added.
+        errors: collects the errors of `run`; None: the first one is raised.
     """
 
-    def __init__(self, network: Network, *, strict: bool = False, macros: dict[str, Macro] | None = None) -> None:
+    def __init__(
+        self,
+        network: Network,
+        *,
+        strict: bool = False,
+        macros: dict[str, Macro] | None = None,
+        errors: list[UserError] | None = None,
+    ) -> None:
         functions = [name for kind in nodes.kinds() if not kind.unsupported for name in kind.names]
         self.network = network
         macros = {} if macros is None else macros
         self.expander = Expander(functions, _not_supported, macros, network.nodes)
+        self.expander.expansion.errors = errors
         self.builder = Builder(network, self.expander.expansion, macros, strict)
 
     @property
@@ -169,22 +179,18 @@ class Session:
             self.read(document)
         self.create()
         self.connect()
-        if require_features and not self.network.groups["feature"]:
+        if require_features and not self.expander.expansion.errors and not self.network.groups["feature"]:
             message = "invalid or nonexistent group featureNodes: no node is a feature"
             hint = "add FeatureNodes = (name of the input) or the option tag=feature"
             raise error("NoFeatureNode", message, Place(program.scripts[-1], 0, 1), hint)
 
     def define_macros(self, document: Document) -> None:
         """Take the macros of a text; its other statements have no effect."""
-        statements, diagnostics = parse_document(document)
-        self.warnings.extend(diagnostics)
-        self.expander.define_macros(statements)
+        self.expander.define_macros(statements_of(document, self.expander.expansion))
 
     def read(self, document: Document) -> None:
         """Expand a text, without making nodes yet."""
-        statements, diagnostics = parse_document(document)
-        self.warnings.extend(diagnostics)
-        self.expander.run(statements)
+        self.expander.run(statements_of(document, self.expander.expansion))
 
     def create(self) -> None:
         """Make the nodes of what was read, without inputs."""

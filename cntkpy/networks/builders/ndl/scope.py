@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cntkpy.cntk_config.base.diagnostics import Diagnostic
+from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
 from cntkpy.networks.builders.ndl.parse import Call, Macro, Option, Word
 from cntkpy.networks.builders.ndl.text import Place, error
 
 MAX_STEPS = 100_000  # of a look-up, which ends by itself in all texts that people write
+MAX_ERRORS = 100
+"""Errors of a network that are looked for."""
 NUMBER = re.compile(
     r"[+-]?(0[xX][0-9a-fA-F]+|(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?(#[iI][nN][fF])?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])"
 )
@@ -103,12 +105,22 @@ class Symbol:
     parameter: bool = False
 
 
+class DependsOnFailed(Exception):
+    """A value depends on something wrong that has been noted."""
+
+
+class TooManyErrors(Exception):
+    """As many errors as are shown have been noted."""
+
+
 class Scope:
     """The names of the script (owner None) or of one instance of a macro."""
 
     def __init__(self, owner: Instance | None = None) -> None:
         self.owner = owner
         self.symbols: dict[str, Symbol] = {}
+        self.lost: set[str] = set()
+        """Names, in lower case, whose statements are wrong."""
 
     @property
     def prefix(self) -> str:
@@ -169,6 +181,34 @@ class Expansion:
     arrays: list[tuple[str, Value, Place]] = field(default_factory=list["tuple[str, Value, Place]"])
     warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
     top: Scope = field(default_factory=Scope)
+    errors: list[UserError] | None = None
+    """Collects errors; None: the first one is raised."""
+    lost: set[str] = field(default_factory=set[str])
+    """Names, in lower case, of statements that cannot be read."""
+
+    def note(self, problem: UserError) -> None:
+        """Keep an error, once for each place.
+
+        Raises:
+            UserError: The error, if none are collected or nothing may follow it.
+            TooManyErrors: There are `MAX_ERRORS`.
+        """
+        if self.errors is None or problem.kind == "TooLarge":
+            raise problem
+        if len(self.errors) >= MAX_ERRORS:
+            raise TooManyErrors
+        if not any(known.kind == problem.kind and known.span == problem.span for known in self.errors):
+            self.errors.append(problem)
+
+    def require_known(self, word: Word, scope: Scope) -> None:
+        """Refuse to say that a name is unknown if its statement is wrong.
+
+        Raises:
+            DependsOnFailed: The statement is wrong.
+        """
+        head = word.text.lower().partition(".")[0]
+        if head in self.lost or any(head in outer.lost for outer in scope.chain()):
+            raise DependsOnFailed
 
     @property
     def calls(self) -> list[NodeCall]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 
@@ -58,11 +59,26 @@ class Place:
         return self.document.name if span is None else f"{span.source.name}:{span.line}:{span.column}"
 
 
+class ScriptError(ConfigError):
+    """A mistake in a script.
+
+    Attributes:
+        place: The place in the document.
+    """
+
+    place: Place | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConfigError, (str(self.kind), self.message, self.span, self.hint, self.notes)
+
+
 def error(
     kind: str, message: str, place: Place | None, hint: str | None = None, notes: tuple[str, ...] = ()
-) -> ConfigError:
+) -> ScriptError:
     """A located error, to be raised."""
-    return ConfigError(kind, message, None if place is None else place.span, hint, notes)
+    problem = ScriptError(kind, message, None if place is None else place.span, hint, notes)
+    problem.place = place
+    return problem
 
 
 def warning(kind: str, message: str, place: Place, hint: str | None = None) -> Diagnostic:

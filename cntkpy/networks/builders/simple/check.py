@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 DROPOUT = {"Dropout": "addDropoutNodes = true makes some"}
 
 
-def check_simple(section: ConfigParameters, context: CheckContext) -> Generator[Diagnostic, None, CheckedNetwork]:
-    """Check the criteria of a feed-forward network; other kinds are made by the caller.
-
-    Raises:
-        UserError: The kind or the sizes are wrong.
-    """
+def check_simple(
+    section: ConfigParameters, context: CheckContext
+) -> Generator[Diagnostic, None, CheckedNetwork | None]:
+    """Check the kind, the sizes and the criteria of a network; other kinds than feed-forward ones are made, too."""
 
     @cache
     def make() -> ValidatedNetwork:
@@ -32,6 +30,10 @@ def check_simple(section: ConfigParameters, context: CheckContext) -> Generator[
         return outline_simple(section, "float")
 
     builder = SimpleNetworkBuilder(section)
+    errors = list(builder.mistakes())
+    yield from (error.diagnostic for error in errors)
+    if errors:
+        return None
     if builder.kind() != "SIMPLENET":
         return CheckedNetwork(make, remedies=DROPOUT)
     sizes = builder.layer_sizes

@@ -173,19 +173,29 @@ class SimpleNetworkBuilder(Declared):
             "use one of " + ", ".join(name for name, reason in KINDS.items() if not reason) + " (upper case)",
         )
 
+    def mistakes(self) -> Iterator[UserError]:
+        """Yield the errors in the kind, the sizes, the nonlinearities and the criteria."""
+        for check in (
+            self._check_kind,
+            lambda: check_sizes(self.layer_sizes),
+            lambda: check_types(list(map(str, self.layer_types))),
+            lambda: find_criterion("trainingCriterion", str(self.training_criterion)),
+            lambda: find_criterion("evalCriterion", str(self.eval_criterion)),
+        ):
+            try:
+                check()
+            except UserError as error:
+                yield error if isinstance(error, ConfigError) else self.located(error)
+
     def check_together(self) -> None:
-        """Errors in the kind, the sizes, the nonlinearities and the criteria."""
+        """Raise the first of the `mistakes`."""
+        for error in self.mistakes():
+            raise error
+
+    def _check_kind(self) -> None:
         name = self.kind()
         if KINDS[name]:
             raise self.error("rnnType", f"rnnType {name} is not supported", KINDS[name])
-        try:
-            check_layers(self.layer_sizes, list(map(str, self.layer_types)))
-            find_criterion("trainingCriterion", str(self.training_criterion))
-            find_criterion("evalCriterion", str(self.eval_criterion))
-        except ConfigError:
-            raise
-        except UserError as error:
-            raise self.located(error) from None
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Yield the parameters that have no effect on this kind of network, each with the reason."""
@@ -203,8 +213,8 @@ class SimpleNetworkBuilder(Declared):
         return self.error(place, str(error), error.diagnostic.hint)
 
 
-def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
-    """Raise a `UserError` for too few layers or an unknown nonlinearity."""
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raise a `UserError` for too few layers, or a layer without elements."""
     if len(sizes) < 2:
         raise UserError(
             "BadValue",
@@ -213,6 +223,10 @@ def check_layers(sizes: Sequence[int], types: Sequence[str]) -> None:
         )
     if wrong := [size for size in sizes if size < 1]:
         raise UserError("BadValue", f"the entries of layerSizes are at least 1, not {wrong[0]}")
+
+
+def check_types(types: Sequence[str]) -> None:
+    """Raise a `UserError` for an unknown nonlinearity."""
     for word in types:
         if word not in (*NONLINEARITIES, "none", ""):
             raise UserError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks import nodes
-from cntkpy.networks.builders.simple.parameters import check_layers, find_criterion
+from cntkpy.networks.builders.simple.parameters import check_sizes, check_types, find_criterion
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, Node
 
@@ -59,7 +59,8 @@ class Builder:
         self.network = Network(precision, settings.values)
         self.seeds = seeds or SeedCounter()
         self.unnamed = 0
-        check_layers(settings.layer_sizes, settings.layer_types)
+        check_sizes(settings.layer_sizes)
+        check_types(settings.layer_types)
 
     def node(self, operation: str, name: str | None, *inputs: Node, **options: object) -> Node:
         """A node of a function of the network language; without a name it gets an automatic one."""

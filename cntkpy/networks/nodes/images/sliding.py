@@ -7,7 +7,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import jax, jnp
-from cntkpy.networks.nodes.images.channels_last import Window, channels_last
+from cntkpy.networks.nodes.images.channels_last import Window, channels_last, each_channel
 from cntkpy.networks.nodes.images.geometry import Geometry
 
 Array = Any
@@ -33,12 +33,13 @@ def convolve(images: Array, kernel: Array, geometry: Geometry, groups: int = 1) 
     axis = _only_axis(geometry) if kernel.shape[-2:] == (1, 1) else None
     if axis is not None:
         return _along(images, kernel.reshape(-1), geometry, axis)
+    window = Window(geometry.stride, geometry.padding, (1,) * len(geometry.stride), geometry.dilation)
     if groups == 1:
-        window = Window(geometry.stride, geometry.padding, (1,) * len(geometry.stride), geometry.dilation)
         return channels_last(window)(images, kernel)
+    if groups == images.shape[-1] == kernel.shape[-1]:
+        return each_channel(window)(images, kernel[..., 0, :])
     if kernel.shape[-2] == 1 or groups > SEVERAL:
         return _by_elements(images, kernel, geometry, groups)
-    window = Window(geometry.stride, geometry.padding, (1,) * len(geometry.stride), geometry.dilation)
     parts = zip(jnp.split(images, groups, axis=-1), jnp.split(kernel, groups, axis=-1), strict=True)
     return jnp.concatenate([channels_last(window)(*part) for part in parts], axis=-1)
 
@@ -95,11 +96,8 @@ def _by_elements(images: Array, kernel: Array, geometry: Geometry, groups: int) 
     for cell in itertools.product(*map(range, geometry.kernel)):
         part = padded[(slice(None), *(_places(geometry, axis, offset) for axis, offset in enumerate(cell)))]
         weight = kernel[cell].reshape(channels, groups, maps)
-        if channels == 1 and maps == 1:
-            total = total + part * weight.reshape(-1)
-        else:
-            part = part.reshape(*lead, groups, channels)
-            total = total + jnp.einsum("...gc,cgm->...gm", part, weight, precision="highest")
+        part = part.reshape(*lead, groups, channels)
+        total = total + jnp.einsum("...gc,cgm->...gm", part, weight, precision="highest")
     return total.reshape(*lead, groups * maps)
 
 

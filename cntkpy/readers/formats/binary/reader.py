@@ -12,7 +12,8 @@ from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.parameters import check_precision
-from cntkpy.readers.pipeline.records import RecordOrder, RecordSource
+from cntkpy.readers.pipeline.records import RecordOrder
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.streams import DTYPES, StreamInformation
 
@@ -165,7 +166,7 @@ def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str,
 class BinaryReader(Reader):
     """Reader that also knows the label mappings of sections."""
 
-    def __init__(self, source: RecordSource, sections: dict[str, StoredSection]):
+    def __init__(self, source: Source, sections: dict[str, StoredSection]):
         super().__init__(source)
         self.sections = sections
 
@@ -207,7 +208,7 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
         raise DataError(f"There is no section with records in {', '.join(paths)}.", path=paths[0])
     records = BinaryRecords(dtype, streams, count, p.window)
     order = RecordOrder(records.table, full=p.minibatch_mode == "full")
-    return BinaryReader(RecordSource(records, order, prefetch=p.prefetch), sections)
+    return BinaryReader(Source(records, order, SourceOptions(frame_mode=True, prefetch=p.prefetch)), sections)
 
 
 def check_sessions(files: Sequence[BinaryFile]) -> None:

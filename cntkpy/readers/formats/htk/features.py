@@ -58,6 +58,35 @@ def _listed(script: Script, number: int) -> FeatureFile:
         raise error_with_place from None
 
 
+def _window_of(native: int, dim: int, left: int, right: int, path: str) -> tuple[int, int]:
+    """Return the neighbours before and after a frame.
+
+    Args:
+        native: Values of a frame.
+        dim: Values that the section says.
+        left: Neighbours before a frame that the section says; 0 with `right` 0: `dim` decides.
+        right: Those after it.
+        path: A file, for messages.
+    """
+    if left or right:
+        whole = native * (1 + left + right)
+        if dim not in (native, whole):
+            raise DataError(
+                f"dim is {dim}, but a frame of {path} has {native} values.",
+                path=path,
+                hint=f"with contextWindow, dim is the size of one frame, or {whole}: that of the window",
+            )
+        return left, right
+    width = dim // native
+    if dim % native or width % 2 == 0:
+        raise DataError(
+            f"dim is {dim}, which is not an odd multiple of the {native} values that a frame of {path} has.",
+            path=path,
+            hint="dim is the size of a frame, or that of an odd number of frames: the context window",
+        )
+    return width // 2, width // 2
+
+
 class FeatureSource:
     """The utterances of a script file, their frames, and how wide a frame is once its neighbours stand next to it.
 
@@ -76,7 +105,7 @@ class FeatureSource:
                 path=model.path,
             )
         self.native = self.stored + energy
-        self.left, self.right = self._window(dim, left, right, model.path)
+        self.left, self.right = _window_of(self.native, dim, left, right, model.path)
         self._find_lengths()
         first, last = np.full(len(script.files), _FAR, np.int64), np.zeros(len(script.files), np.int64)
         np.minimum.at(first, script.file, script.first)
@@ -111,25 +140,6 @@ class FeatureSource:
     def place(self, utterance: int) -> str:
         """Return where an utterance is listed, for messages."""
         return self.script.place(utterance)
-
-    def _window(self, dim: int, left: int, right: int, path: str) -> tuple[int, int]:
-        if left or right:
-            whole = self.native * (1 + left + right)
-            if dim not in (self.native, whole):
-                raise DataError(
-                    f"dim is {dim}, but a frame of {path} has {self.native} values.",
-                    path=path,
-                    hint=f"with contextWindow, dim is the size of one frame, or {whole}: that of the window",
-                )
-            return left, right
-        width = dim // self.native
-        if dim % self.native or width % 2 == 0:
-            raise DataError(
-                f"dim is {dim}, which is not an odd multiple of the {self.native} values that a frame of {path} has.",
-                path=path,
-                hint="dim is the size of a frame, or that of an odd number of frames: the context window",
-            )
-        return width // 2, width // 2
 
     def _find_lengths(self) -> None:
         """Open the files whose utterances have no frame numbers."""

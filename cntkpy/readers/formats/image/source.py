@@ -7,21 +7,21 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cntkpy.readers.common.chunk import Part
-from cntkpy.readers.contracts import Deserializer
+from cntkpy.readers.common.planned import Planned
+from cntkpy.readers.contracts import Deserializer, Order
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.assembly import Inputs, Made
 from cntkpy.readers.pipeline.bundle import Bundle, SideBySide
 from cntkpy.readers.pipeline.pack import FramePacker, SequencePacker, place
-from cntkpy.readers.pipeline.randomize import Selection
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 
 from .decode import PictureError
 from .deserializer import Pictures
@@ -47,11 +47,9 @@ def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
     ]
 
 
-def source_of(data: Deserializer, timeline: Any, *, threads: int, **options: Any) -> Source:
-    """The pipeline of a deserializer: one that decodes pictures, if there are any in it."""
-    if not pictures_in(data):
-        return Source(data, timeline, threads=threads, **options)
-    return PictureSource(data, timeline, threads=threads, **options)
+def source_of(data: Deserializer, timeline: Order, options: SourceOptions) -> Source:
+    """Return the pipeline of a deserializer: one that decodes pictures, if there are any in it."""
+    return PictureSource(data, timeline, options) if pictures_in(data) else Source(data, timeline, options)
 
 
 class DirectStore:
@@ -60,14 +58,9 @@ class DirectStore:
     def __init__(self, data: Deserializer):
         self._data = data
 
-    def begin(
-        self,
-        sequences: np.ndarray,
-        keep: np.ndarray | None = None,
-        ahead: np.ndarray | None = None,
-        following: object = None,
-    ) -> Callable[[], list[Part]]:
-        """One part; none where a worker has no share of a minibatch."""
+    def begin(self, sequences: np.ndarray, hints: object = None) -> Callable[[], list[Part]]:
+        """Return a function that returns one part; none where a worker has no share of a minibatch."""
+        del hints
         if len(sequences) == 0:
             return list
         n = np.arange(len(sequences))
@@ -78,34 +71,20 @@ class DirectStore:
 
 
 class PictureSource(Source):
-    """A pipeline some of whose streams are pictures. threads: how many decode them."""
+    """A pipeline some of whose streams are pictures; `threads` of the options decode them."""
 
-    def __init__(
-        self,
-        data: Deserializer,
-        timeline: Any,
-        *,
-        threads: int,
-        truncation_length: int = 0,
-        prefetch: bool = True,
-        frame_mode: bool = False,
-        keep_in_memory: bool = False,
-        **options: Any,
-    ):
-        if truncation_length:
+    def __init__(self, data: Deserializer, timeline: Order, options: SourceOptions):
+        if options.truncation_length:
             raise DataError("Pictures cannot be cut into pieces of sequences.", hint="leave truncated out")
         self.pictures = pictures_in(data)
         first = data.parts[0] if isinstance(data, Bundle) else data
-        if isinstance(first, Pictures):
-            options["store"] = DirectStore(data)
-        make_packer = partial(_Ahead, source=self, ahead=prefetch, frame_mode=frame_mode)
-        super().__init__(
-            data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, make_packer=make_packer, **options
-        )
+        store = DirectStore(data) if isinstance(first, Pictures) else None
+        make_packer = partial(_Ahead, source=self, ahead=options.prefetch, frame_mode=options.frame_mode)
+        super().__init__(data, timeline, replace(options, threads=1), store=store, make_packer=make_packer)
         for pictures, _ in self.pictures:
-            pictures.keep = keep_in_memory
-        self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
-        self.threads = threads
+            pictures.keep = options.keep_in_memory
+        self.threads = options.threads
+        self._pool = ThreadPoolExecutor(self.threads, "cntkpy-pictures")
 
     def submit(self, work: Any, *arguments: Any) -> Future[Any]:
         """Let a thread do something."""
@@ -121,12 +100,17 @@ class PictureSource(Source):
 
 @dataclass(eq=False)
 class _Begun:
-    """A minibatch whose pictures are being decoded, and the position of the timeline after it."""
+    """A minibatch whose pictures are being decoded.
 
-    selection: Selection | None
-    position: dict[str, Any]
-    samples: dict[str, np.ndarray]
-    work: list[Future[list[tuple[int, PictureError]]]]
+    Attributes:
+        planned: Its sequences; None at the end of the epoch.
+        samples: Pictures by stream, which are being filled in.
+        work: What the threads do.
+    """
+
+    planned: Planned | None
+    samples: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    work: list[Future[list[tuple[int, PictureError]]]] = field(default_factory=list[Any])
 
 
 class _Ahead:
@@ -139,29 +123,31 @@ class _Ahead:
         self._packer = (FramePacker if frame_mode else SequencePacker)(other_streams)
         self._lost: set[int] = set()
 
-    def __next__(self) -> list[Made]:
-        """Return the next minibatch, and the state of the timeline after it."""
+    def __next__(self) -> Made:
+        """Return the next minibatch, and the state of the order after it."""
         while self._wants_more():
             self._begun.append(self._begin())
-        work = self._begun.popleft()
-        return [(None if work.selection is None else self._pack(work, work.selection), work.position, None)]
+        begun = self._begun.popleft()
+        if begun.planned is None:
+            return None, self._inputs.timeline.get_state(), None
+        return self._pack(begun, begun.planned), begun.planned.states[0], None
 
     def _wants_more(self) -> bool:
         begun = self._begun
         if not begun:
             return True
-        if not self._ahead or begun[-1].selection is None:
+        if not self._ahead or begun[-1].planned is None:
             return False
-        waiting = sum(len(work.selection.sequences) for work in begun if work.selection is not None)
+        waiting = sum(len(work.planned.sequences) for work in begun if work.planned is not None)
         return len(begun) < 2 or waiting < AHEAD * self._source.threads
 
     def _begin(self) -> _Begun:
         source, inputs = self._source, self._inputs
-        selection = inputs.select()
-        begun = _Begun(selection, inputs.timeline.state(), {}, [])
-        if selection is None:
+        planned = inputs.plan()
+        begun = _Begun(planned)
+        if planned is None:
             return begun
-        numbers, sweeps = selection.sequences, selection.sweep_of_each()
+        numbers, sweeps = planned.sequences, planned.sweep_of_each()
         count = len(numbers)
         piece = max(1, min(IMAGES_PER_TASK, count // (2 * source.threads)))
         for pictures, result in source.pictures:
@@ -182,17 +168,17 @@ class _Ahead:
                 )
         return begun
 
-    def _pack(self, begun: _Begun, selection: Selection) -> Minibatch:
-        source, inputs, numbers = self._source, self._inputs, selection.sequences
+    def _pack(self, begun: _Begun, planned: Planned) -> Minibatch:
+        source, inputs, numbers = self._source, self._inputs, planned.sequences
         failed = np.zeros(len(numbers), bool)
         for work in begun.work:
             for position, error in work.result():
                 self._lose(inputs.invalid.maximum, int(numbers[position]), error)
                 failed[position] = True
-        parts = inputs.store.begin(numbers, selection.keep, selection.ahead)()
+        parts = inputs.store.begin(numbers, replace(planned.hints, following=None))()
         failed |= np.isin(numbers, numbers[failed])
         kept, parts = inputs.invalid.without(
-            numbers, parts, failed if failed.any() else None, end_of_sweep=selection.end_of_sweep
+            numbers, parts, failed if failed.any() else None, end_of_sweep=planned.end_of_sweep
         )
         good = None if len(kept) == len(numbers) else np.isin(numbers, kept)
         data, layouts = self._packer.pack(parts, len(kept))
@@ -203,9 +189,9 @@ class _Ahead:
             layouts[pictures.name] = layout
         ordered = {stream.name: data[stream.name] for stream in inputs.streams}
         layouts = {name: layouts[name] for name in ordered}
-        minibatch = Minibatch(ordered, layouts, inputs.keys(kept), selection.end_of_sweep, selection.end_of_epoch)
-        if selection.together is not None:
-            whole = place(selection.together)
+        minibatch = Minibatch(ordered, layouts, inputs.keys(kept), planned.end_of_sweep, planned.end_of_epoch)
+        if planned.together is not None:
+            whole = place(planned.together)
             minibatch.columns_together = whole.T * whole.S
         return minibatch
 

@@ -24,38 +24,30 @@ _UTTERANCES_TOGETHER = 256  # utterances whose headers are read together
 _VALUES_TOGETHER = 1 << 16  # values of matrices that are read together
 
 
-class Matrices:
-    """Rows of the matrices of a table, for some of its entries.
+class _Headers:
+    """Headers of the matrices of a table, read when they are needed.
 
     Args:
-        table: the table.
+        table: The table.
         which: int64[U], the entry of each utterance.
         dtype: float32 or float64, of the values.
-        rows: int64[U], how many rows each has, where that is told beforehand; None: the archive is asked.
-        told: who tells it, for messages.
+        rows: int64[U], the rows of each, where these are known beforehand; None: the archive is asked.
+        owner: What knows them, for messages.
 
-    Raises:
-        DataError: matrices are damaged or have different numbers of columns; also of `copy`.
+    Attributes:
+        rows: int64[U].
+        columns: Columns of all matrices.
+        lines: int64[U, 8], what kernels need to know of each, see `matrix_kernels`.
+        spans: float32[U, 2], smallest value and range of compressed matrices.
+        complete: Whether all are known.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        which: np.ndarray,
-        dtype: np.dtype | type = np.float32,
-        rows: np.ndarray | None = None,
-        owner: str = "",
-    ):
-        self.table, self.which, self.dtype, self.owner = table, which, np.dtype(dtype), owner
-        count = len(which)
-        self._lines = np.zeros((count, 8), np.int64)
-        self._spans = np.zeros((count, 2), np.float32)
-        self._known = np.zeros(count, bool)
-        self._all_known = False
-        self._held: list[np.ndarray] = []
-        self._local = threading.local()
-        self._bytes = 0
-        self._lock = threading.Lock()
+    def __init__(self, table: Table, which: np.ndarray, dtype: np.dtype, rows: np.ndarray | None, owner: str):
+        self.table, self.which, self.dtype, self._owner = table, which, dtype, owner
+        self.lines = np.zeros((len(which), 8), np.int64)
+        self.spans = np.zeros((len(which), 2), np.float32)
+        self._known = np.zeros(len(which), bool)
+        self.complete = False
         if rows is None:
             table.require(which)
             _, rows = table.first_row(which)
@@ -65,19 +57,14 @@ class Matrices:
         if len(some):
             table.require(which[some])
             self.columns = int(table.first_column(which[some])[1][0])
-            self._look(some)
+            self._read(some)
 
     def keep(self, some: np.ndarray) -> None:
         """Continue with these utterances only."""
         self.which, self.rows, self._known = self.which[some], self.rows[some], self._known[some]
-        self._lines, self._spans = self._lines[some], self._spans[some]
+        self.lines, self.spans = self.lines[some], self.spans[some]
 
-    @property
-    def held(self) -> bool:
-        """True if all of them fit into the memory for matrices of which parts are wanted."""
-        return int(self.rows.sum()) * self.columns * self.dtype.itemsize <= HELD
-
-    def _look(self, some: np.ndarray) -> None:
+    def _read(self, some: np.ndarray) -> None:
         """Read the headers of these utterances, check them, and note where their values lie."""
         from . import matrix_kernels as m
         from . import object_kernels as k
@@ -88,11 +75,11 @@ class Matrices:
             self._parse_text()
         row, rows = t.first_row(which)
         col, cols = t.first_column(which)
-        self._compare("rows", rows, self.rows[some], which, self.owner)
+        self._compare("rows", rows, self.rows[some], which, self._owner)
         wide = np.where(rows > 0, self.columns, cols)
         self._compare("columns", cols, wide, which, "the first matrix of the table")
         entries = t.entries[which]
-        table = self._lines
+        table = self.lines
         table[some, m.STORED], table[some, m.ALL_ROWS] = entries[:, k.KIND], entries[:, k.ROWS]
         table[some, m.ALL_COLS], table[some, m.ROW] = entries[:, k.COLS], row
         table[some, m.COL], table[some, m.USED], table[some, m.BEGIN] = col, rows, entries[:, k.DATA]
@@ -102,12 +89,12 @@ class Matrices:
             spans = np.empty((len(mine), 2), np.float32)  # smallest value and range stand 16 bytes before the values
             sizes, places = np.full(len(mine), 8), 8 * np.arange(len(mine))
             t.files[number].pieces(spans.reshape(-1).view(np.uint8), entries[mine, k.DATA] - 16, sizes, places)
-            self._spans[some[mine]] = spans
+            self.spans[some[mine]] = spans
         self._known[some] = True
-        self._all_known = bool(self._known.all())
+        self.complete = bool(self._known.all())
 
-    def _look_around(self, some: np.ndarray) -> None:
-        """Look at those of these utterances that are new, and at those beside them: all, if nothing is to be read."""
+    def require(self, some: np.ndarray) -> None:
+        """Read the headers of these utterances, and of those beside them: all, if nothing is to be read."""
         missing = some[~self._known[some]]
         if not len(missing):
             return
@@ -116,7 +103,7 @@ class Matrices:
             near = np.zeros(len(new) // _UTTERANCES_TOGETHER + 1, bool)
             near[missing // _UTTERANCES_TOGETHER] = True
             new &= np.repeat(near, _UTTERANCES_TOGETHER)[: len(new)]
-        self._look(np.flatnonzero(new))
+        self._read(np.flatnonzero(new))
 
     def _compare(self, quantity: str, counts: np.ndarray, expected: np.ndarray, which: np.ndarray, owner: str) -> None:
         from . import object_kernels as k
@@ -156,6 +143,60 @@ class Matrices:
         file.flush()
         t.file[some] = t.files.add(FileBytes(t.path, cast("io.FileIO", file)))
 
+
+class Matrices:
+    """Rows of the matrices of a table, for some of its entries.
+
+    Args:
+        table: the table.
+        which: int64[U], the entry of each utterance.
+        dtype: float32 or float64, of the values.
+        rows: int64[U], the rows of each, where these are known beforehand; None: the archive is asked.
+        owner: what knows them, for messages.
+
+    Raises:
+        DataError: matrices are damaged or have different numbers of columns; also of `copy`.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        which: np.ndarray,
+        dtype: np.dtype | type = np.float32,
+        rows: np.ndarray | None = None,
+        owner: str = "",
+    ):
+        self.table, self.dtype = table, np.dtype(dtype)
+        self._held: list[np.ndarray] = []
+        self._local = threading.local()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._headers = _Headers(table, which, self.dtype, rows, owner)
+
+    @property
+    def which(self) -> np.ndarray:
+        """The entry of each utterance, int64[U]."""
+        return self._headers.which
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows of each, int64[U]."""
+        return self._headers.rows
+
+    @property
+    def columns(self) -> int:
+        """Columns of all matrices."""
+        return self._headers.columns
+
+    def keep(self, some: np.ndarray) -> None:
+        """Continue with these utterances only."""
+        self._headers.keep(some)
+
+    @property
+    def held(self) -> bool:
+        """True if all of them fit into the memory for matrices of which parts are wanted."""
+        return int(self.rows.sum()) * self.columns * self.dtype.itemsize <= HELD
+
     def copy(self, some: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows begin..end-1 of utterances, (n, columns), and where each begins; rows outside are those at the edge.
 
@@ -169,23 +210,23 @@ class Matrices:
 
         starts = starts_of(end - begin)
         out = np.empty((int(starts[-1]), self.columns), self.dtype)
-        if not self._all_known:
+        if not self._headers.complete:
             with self._lock:
-                self._look_around(some)
-        table = self._lines[some]
+                self._headers.require(some)
+        table = self._headers.lines[some]
         missing = np.flatnonzero(table[:, m.ADDRESS] == 0)
         if len(missing):
             parts = missing[2 * (end - begin)[missing] < table[missing, m.USED]]
             if len(parts) and self._bytes < HELD:
                 self._hold(np.unique(some[parts]))
-                table[parts, m.ADDRESS] = self._lines[some[parts], m.ADDRESS]
+                table[parts, m.ADDRESS] = self._headers.lines[some[parts], m.ADDRESS]
         place = starts[:-1]
         if not len(missing) or table[:, m.ADDRESS].all():
-            self._copy(_Rows(some, table, self._spans[some], np.full(len(some), -1), begin, end), place, out)
+            self._copy(_Rows(some, table, self._headers.spans[some], np.full(len(some), -1), begin, end), place, out)
             return out, place
         for mine, handles, held in self._opened(some):
             chosen = some[mine]
-            rows = _Rows(chosen, table[mine], self._spans[chosen], handles, begin[mine], end[mine])
+            rows = _Rows(chosen, table[mine], self._headers.spans[chosen], handles, begin[mine], end[mine])
             self._copy(rows, place[mine], out)
             del held
         return out, place
@@ -259,7 +300,7 @@ class Matrices:
         from . import object_kernels as k
 
         with self._lock:
-            some = some[self._lines[some, m.ADDRESS] == 0]
+            some = some[self._headers.lines[some, m.ADDRESS] == 0]
             entries = self.table.entries[self.which[some]]
             sizes = entries[:, k.END] - entries[:, k.DATA]
             fit = np.cumsum(sizes) + self._bytes <= HELD
@@ -272,18 +313,18 @@ class Matrices:
                 self.table.files[item].pieces(block, entries[mine, k.DATA], sizes[mine], starts[:-1][mine])
             self._held.append(block)
             self._bytes += len(block)
-            self._lines[some, m.ADDRESS] = block.ctypes.data + starts[:-1]
+            self._headers.lines[some, m.ADDRESS] = block.ctypes.data + starts[:-1]
 
     def each(self) -> Iterator[tuple[str, np.ndarray]]:
         """Key and matrix of every utterance in order, dtype[rows, columns]; some are read at a time."""
         for first in range(0, len(self.which), _UTTERANCES_TOGETHER):
             some = np.arange(first, min(first + _UTTERANCES_TOGETHER, len(self.which)))
             with self._lock:
-                self._look_around(some)
-            table, counts, keys = self._lines[some], self.rows[some], self.which[some].tolist()
+                self._headers.require(some)
+            table, counts, keys = self._headers.lines[some], self.rows[some], self.which[some].tolist()
             scratch, zeros = self._scratch(table), np.zeros(len(some), np.int64)
             ((_, handles, held),) = self._opened(some)  # no more files than are kept open
-            rows, ends = _Rows(some, table, self._spans[some], handles, zeros, counts), np.cumsum(counts)
+            rows, ends = _Rows(some, table, self._headers.spans[some], handles, zeros, counts), np.cumsum(counts)
             ends, places = ends.tolist(), ends - counts
             most, a = max(_VALUES_TOGETHER // max(self.columns, 1), 1), 0
             while a < len(some):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.minibatch import Minibatch
@@ -53,17 +53,12 @@ class SideBySide:
         """Samples of the first source."""
         return self._sources[0].samples_per_sweep
 
-    def start(self, request: EpochRequest) -> None:
-        """Go to the start of an epoch."""
-        for source in self._sources:
-            source.start(request)
-
-    def next(self) -> Minibatch | None:
-        """The next minibatch of all, None at the end of the epoch."""
-        parts = [source.next() for source in self._sources]
+    def __next__(self) -> Minibatch:
+        """Return the next minibatch of all; the end of the epoch is that of the iteration."""
+        parts = [next(source, None) for source in self._sources]
         minibatches = [part for part in parts if part is not None]
         if len(minibatches) < len(parts):
-            return None
+            raise StopIteration
         first = minibatches[0]
         for name, source, other_minibatch in zip(self._names, self._sources, minibatches, strict=True):
             if other_minibatch.num_sequences != first.num_sequences:
@@ -83,14 +78,16 @@ class SideBySide:
             any(minibatch.end_of_epoch for minibatch in minibatches),
         )
 
-    def state(self) -> dict[str, Any]:
-        """Return where all of them stand."""
-        return {"version": 1, "readers": [source.state() for source in self._sources]}
+    def get_state(self) -> State:
+        """Return the positions of all of them."""
+        return {"version": 1, "readers": [source.get_state() for source in self._sources]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume exactly where `state` was taken."""
-        for source, value in zip(self._sources, state["readers"], strict=True):
-            source.restore(value)
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or resume exactly where `get_state` was called."""
+        same = isinstance(state, EpochRequest)
+        states = [state] * len(self._sources) if same else state["readers"]
+        for source, value in zip(self._sources, states, strict=True):
+            source.set_state(value)
 
     def close(self) -> None:
         """Stop reading ahead."""

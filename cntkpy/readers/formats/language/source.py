@@ -16,11 +16,12 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.narrowing import is_dict
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.pack import make_csr
-from cntkpy.readers.pipeline.prefetch import Prefetch, Unbatch
+from cntkpy.readers.pipeline.prefetch import Prefetch
 from cntkpy.readers.streams import StreamInformation
 
 from . import codes as k
@@ -49,6 +50,11 @@ class Position:
     calls: int = 0
     over: bool = False
 
+    @property
+    def is_past_epoch(self) -> bool:
+        """True if more was counted than the epoch has."""
+        return self.epoch_size is not None and self.counted > self.epoch_size
+
 
 class Groups:
     """Sentences of a block by group: `members` of all groups one after the other, group g from starts[g] on."""
@@ -62,6 +68,19 @@ class Groups:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def has_step(self, position: Position, lengths: np.ndarray, unlabelled: int) -> bool:
+        """Return whether there are this group and this step of it, or the group is the one after the last.
+
+        Args:
+            position: Has the group and the step.
+            lengths: Tokens of each sentence of the block, int64[n].
+            unlabelled: Tokens at the end of a sentence that are no step.
+        """
+        if not 0 <= position.group < len(self):
+            return position.group == len(self)
+        first, end = self.starts[position.group : position.group + 2]
+        return 0 <= position.step < int(lengths[self.members[first:end]].max()) - unlabelled
 
 
 MAX_GROUP_MINIBATCHES, GROUP_GROWTH_FACTOR = 256, 4
@@ -162,9 +181,9 @@ class SentenceSource:
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._unbatch: Unbatch[_Made] = Unbatch(self._produce)
+        self._group: Iterator[_Made] = iter(())
         self._made: Prefetch[_Made] = Prefetch(
-            self._unbatch.__next__, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
+            self._next_of_group, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
         )
         self._most = 1  # minibatches made at once
         self.corpus.block()  # an empty corpus is an error now
@@ -179,8 +198,7 @@ class SentenceSource:
         """Samples of the whole corpus."""
         return self._format.samples()
 
-    def start(self, request: EpochRequest) -> None:
-        """Go to the start of an epoch."""
+    def _start(self, request: EpochRequest) -> None:
         if request.workers > 1:
             raise UserError(
                 "OneWorkerOnly",
@@ -196,7 +214,7 @@ class SentenceSource:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
-        self._unbatch.clear()
+        self._group = iter(())
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
@@ -231,18 +249,27 @@ class SentenceSource:
         """Make minibatches where they are asked for, from now on; see `ReadsAhead`."""
         self._made.threads = 0
 
-    def next(self) -> Minibatch | None:
-        """The next minibatch, None at the end of the epoch."""
+    def __next__(self) -> Minibatch:
+        """Return the next minibatch; the end of the epoch is that of the iteration."""
         if self._made.interrupted:
-            self.restore(self.state())
+            self.set_state(self.get_state())
         minibatch, run, number = next(self._made)
         self._delivered = run, number
+        if minibatch is None:
+            raise StopIteration
         return minibatch
+
+    def _next_of_group(self) -> _Made:
+        """Return the next minibatch of those that were made at once."""
+        for made in self._group:
+            return made
+        self._group = iter(self._produce())
+        return next(self._group)
 
     def _produce(self) -> Iterable[_Made]:
         """The next minibatches, one at least; the arrays of all at once, the minibatches as they are asked for."""
         position = replace(self._position)
-        if not position.over and (self._is_over(position) or not self._has_group(position)):
+        if not position.over and (position.is_past_epoch or not self._has_group(position)):
             position.over, position.calls = True, position.calls + 1
         if position.over:
             self._position = position
@@ -251,7 +278,7 @@ class SentenceSource:
         pieces, run = self._next_pieces(self._block, position)
         after = run.position(len(run.after))
         ends_sweep = after.group == len(self._groups) and self._next_block() is None
-        ends_epoch = self._is_over(after) or (ends_sweep and not self._starts_again(after))
+        ends_epoch = after.is_past_epoch or (ends_sweep and not self._starts_again(after))
         self._position = after
         self._most = min(GROUP_GROWTH_FACTOR * self._most, MAX_GROUP_MINIBATCHES)
         return _minibatches(pieces, run, self._format.pack(pieces), self._format.truncates, ends_sweep, ends_epoch)
@@ -273,9 +300,6 @@ class SentenceSource:
         ended = step == table[:-1, k.LONGEST]
         after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
         return Pieces(block, table, sequences, which, position.epoch, position.calls), Run(position, list(after))
-
-    def _is_over(self, position: Position) -> bool:
-        return position.epoch_size is not None and position.counted > position.epoch_size
 
     def _starts_again(self, position: Position) -> bool:
         return self._repeats and position.epoch_size is not None
@@ -309,19 +333,15 @@ class SentenceSource:
         order = self._format.permutation(len(lengths), seed) if self._shuffles else np.arange(len(lengths))
         return Groups(order, self._format.group(lengths[order], minibatch_size))
 
-    def _has_step(self, block: Block, position: Position) -> bool:
-        """Return whether there are this group and this step of it, or the group is the one after the last."""
-        if not 0 <= position.group < len(self._groups):
-            return position.group == len(self._groups)
-        first, end = self._groups.starts[position.group : position.group + 2]
-        return 0 <= position.step < int(block.lengths[self._groups.members[first:end]].max()) - self._format.unlabelled
-
-    def state(self) -> dict[str, Any]:
-        """Return where reading is after the last minibatch that was given out."""
+    def get_state(self) -> State:
+        """Return the position after the last minibatch that was given out."""
         return {"version": 1, "reader": self._format.kind, **asdict(self._delivered_position())}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume exactly where `state` was taken."""
+    def set_state(self, state: State | EpochRequest) -> None:
+        """Go to the start of an epoch, or resume exactly where `get_state` was called."""
+        if isinstance(state, EpochRequest):
+            self._start(state)
+            return
         if not is_dict(state) or state.get("reader") != self._format.kind:
             raise ArgumentError(f"this is not the position of a {self._format.kind}")
         self._forget()
@@ -335,7 +355,7 @@ class SentenceSource:
             block = self.corpus.block(position.begin)
             if block is not None:
                 self._enter(block, position)
-            if block is None or not self._has_step(block, position):
+            if block is None or not self._groups.has_step(position, block.lengths, self._format.unlabelled):
                 raise ArgumentError(f"the corpus {self.corpus.path} is not the one that this position belongs to")
 
     def close(self) -> None:

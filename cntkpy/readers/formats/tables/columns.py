@@ -138,6 +138,12 @@ def mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | None:
 
 def _dense_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | None:
     types, dim = arrow().types, stream.dim
+    if stream.indicators:
+        return None
+    if stream.missing:
+        if types.is_null(kind) or is_number(kind):
+            return None
+        return f"it is {kind}, not a number", "missing = (...) has numbers for columns of numbers"
     if len(stream.columns) > 1:
         return None if is_number(kind) else (f"it is {kind}, not a number", "columns side by side are numbers")
     sizes, value = form_of(kind)
@@ -171,6 +177,8 @@ def _sparse_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] |
     if len(stream.columns) > 1:
         return "several columns cannot be a sparse stream", "write format = dense"
     sizes, value = form_of(kind)
+    if stream.missing:
+        return _filled_mismatch(kind, stream)
     if len(sizes) > 1:
         return f"it is {kind}, not classes, nor lists of them", "write format = dense, or store one list in a row"
     if types.is_map(value):
@@ -181,6 +189,18 @@ def _sparse_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] |
         return None
     hint = "write format = dense, or store classes as whole numbers or texts"
     return f"it is {kind}, not classes", hint if is_number(value) else _how_to_write(value)
+
+
+def _filled_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] | None:
+    """Return why missing values of a column cannot become a class; None if they can."""
+    types = arrow().types
+    if types.is_null(kind) or is_text(kind):
+        return None
+    if not (types.is_integer(kind) or types.is_boolean(kind)):
+        return f"it is {kind}, not classes", "missing = CLASS is for columns of classes"
+    if not stream.missing[0].isdecimal():
+        return f"it is {kind}, so 'missing' is the number of a class", f"write missing = {max(0, stream.dim - 1)}"
+    return None
 
 
 def _how_to_write(kind: Any) -> str:
@@ -206,16 +226,25 @@ def lay(arrays: list[Any], stream: TableStream, places: list[Place], dtype: np.d
         DataError: a value is missing, out of range, of another size, or not listed; it names row and column.
     """
     with np.errstate(over="ignore", invalid="ignore"):
+        if stream.indicators:
+            absent = [array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False) for array in arrays]
+            return Laid(np.ones(len(arrays[0]), np.int64), np.stack(absent, axis=1).astype(dtype).reshape(-1))
+        if stream.missing and not stream.sparse:
+            arrays = [_filled(array, float(value)) for array, value in zip(arrays, stream.missing, strict=True)]
         if len(arrays) > 1:
             return _side_by_side(arrays, places, dtype)
         array, place = arrays[0], places[0]
-        _no_nulls(array, place)
+        if stream.missing and stream.sparse:
+            array = _with_class(array, stream)
+        else:
+            _no_nulls(array, place)
         lengths, values = np.ones(len(array), np.int64), array
         if is_series(array.type, stream):
             lengths, values = _unfolded(array)
             _all_have_samples(lengths, place)
         rows = _Rows(place, lengths)
-        _no_nulls(values, rows)
+        if not stream.missing:
+            _no_nulls(values, rows)
         return (
             _sparse(values, lengths, stream, rows, dtype)
             if stream.sparse
@@ -241,6 +270,19 @@ def _no_nulls(array: Any, place: Place | _Rows) -> None:
         if isinstance(place, Place):
             hint += f': filter = "{place.column} is not null"'
         raise place.error(first, "a value is missing (null)", hint)
+
+
+def _filled(array: Any, value: float) -> Any:
+    """Return numbers as float64 with a value in place of missing ones and of NaN."""
+    numbers = array.cast(arrow().float64()).to_numpy(zero_copy_only=False)
+    return arrow().array(np.where(np.isnan(numbers), value, numbers))
+
+
+def _with_class(array: Any, stream: TableStream) -> Any:
+    """Return classes; whole numbers have the number of a class in place of missing ones, texts keep them."""
+    if arrow().types.is_null(array.type):
+        array = array.cast(arrow().large_string() if stream.classes else arrow().int64())
+    return array if is_text(array.type) else array.cast(arrow().int64()).fill_null(int(stream.missing[0]))
 
 
 def _unfolded(array: Any) -> tuple[np.ndarray, Any]:
@@ -358,7 +400,16 @@ def _numbers_of_names(values: Any, stream: TableStream, rows: _Rows) -> np.ndarr
     coded = _coded(values)
     names = names_in(coded.dictionary)
     numbers = np.array([stream.classes.get(name, -1) if name is not None else -1 for name in names], np.int64)
-    indices = coded.indices.to_numpy(zero_copy_only=False)
+    absent = stream.classes[stream.missing[0]] if stream.missing else -1
+    if stream.unlisted is not None:
+        numbers[numbers < 0] = stream.classes[stream.unlisted]
+    numbers[[i for i, name in enumerate(names) if name is None]] = absent
+    if coded.indices.null_count:
+        coded_indices = coded.indices.cast(arrow().int64()).fill_null(len(numbers))
+        numbers = np.append(numbers, absent)
+    else:
+        coded_indices = coded.indices
+    indices = coded_indices.to_numpy(zero_copy_only=False)
     number = numbers[indices] if len(numbers) else np.empty(0, np.int64)
     unknown = np.flatnonzero(number < 0)
     if len(unknown):

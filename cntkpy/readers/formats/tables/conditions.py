@@ -27,6 +27,15 @@ class Comparison(NamedTuple):
     values: tuple[Value, ...]
 
 
+class Draw(NamedTuple):
+    """A number that is drawn for each row, and what it is compared with."""
+
+    seed: int
+    sign: str
+    """One of those of `Comparison` with one value."""
+    value: float
+
+
 class Combined(NamedTuple):
     """Conditions that are joined."""
 
@@ -35,7 +44,7 @@ class Combined(NamedTuple):
     parts: tuple[Condition, ...]
 
 
-Condition = Comparison | Combined
+Condition = Comparison | Draw | Combined
 
 
 class BadConditionError(ValueError):
@@ -70,9 +79,16 @@ def comparisons(condition: Condition) -> Iterator[Comparison]:
     """All comparisons of a condition, from left to right."""
     if isinstance(condition, Comparison):
         yield condition
-        return
-    for part in condition.parts:
+    for part in condition.parts if isinstance(condition, Combined) else ():
         yield from comparisons(part)
+
+
+def draws(condition: Condition) -> Iterator[Draw]:
+    """All draws of a condition, from left to right."""
+    if isinstance(condition, Draw):
+        yield condition
+    for part in condition.parts if isinstance(condition, Combined) else ():
+        yield from draws(part)
 
 
 class _Made(Transformer[Any, Condition]):
@@ -101,6 +117,12 @@ class _Made(Transformer[Any, Condition]):
 
     def comparison(self, parts: Sequence[Any]) -> Condition:
         return Comparison(parts[0], parts[1], (parts[2],))
+
+    def SEED(self, word: str) -> int:
+        return int(word)
+
+    def draw(self, parts: Sequence[Any]) -> Condition:
+        return Draw(parts[0], parts[1], float(parts[2]))
 
     def among(self, parts: Sequence[Any]) -> Condition:
         return Comparison(parts[0], "in", parts[1])

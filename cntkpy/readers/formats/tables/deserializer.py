@@ -6,12 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.chunk_cache import ChunkCache, bytes_of
@@ -50,6 +52,24 @@ ENTRY_BYTES, SAMPLE_BYTES = 8, 8
 _MOST_CHUNKS = 1 << 20
 
 
+@dataclass(frozen=True)
+class RowKeys:
+    """Keys of rows.
+
+    Attributes:
+        column: The column that has them; None: none has.
+        corpus: The keys of the reader around.
+        primary: Whether they come first, so that they may decide that keys are texts.
+    """
+
+    column: str | None = None
+    corpus: Corpus | None = None
+    primary: bool = False
+
+
+NO_KEYS = RowKeys()
+
+
 class TableDeserializer:
     """Tables of the same columns, one after the other.
 
@@ -60,12 +80,10 @@ class TableDeserializer:
         tables: the files.
         streams: what is read of them.
         dtype: of the values.
-        key: the column with the keys of the rows; without one they are numbered from 0 through all files.
-        corpus: how keys are understood.
+        keys: the keys of the rows; without a column of them they are numbered from 0 through all files.
         threads: whether several threads decode the columns of a row group.
         condition: what rows have to fulfil to be read.
         pictures: the columns of pictures, which are read apart; their bytes count as those of chunks.
-        primary: whether it comes first, so that it may decide that keys are texts.
 
     Raises:
         DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
@@ -78,14 +96,13 @@ class TableDeserializer:
         tables: Sequence[TableFile],
         streams: Sequence[TableStream],
         dtype: np.dtype | type = np.float32,
+        keys: RowKeys = NO_KEYS,
         *,
-        key: str | None = None,
-        corpus: Corpus | None = None,
         threads: bool = False,
         condition: Filter | None = None,
         pictures: Sequence[str] = (),
-        primary: bool = False,
     ) -> None:
+        key, corpus = keys.column, keys.corpus
         self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
         self._threads = threads
         self._columns = list(dict.fromkeys(column for s in streams for column in s.columns))
@@ -99,16 +116,16 @@ class TableDeserializer:
         self.groups = row_groups(self._tables, condition)
         """The row groups, which are the chunks."""
         self._filtered = condition is not None
-        named = [s for s in streams if text_inside(self._tables[0].field(s.columns[0]).type)]
+        named = [s for s in streams if _has_names(self._tables[0].field(s.columns[0]).type, s)]
         for stream in named:
             _number_listed(stream)
         self._find_names([s for s in named if s.listed is None])
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {s.name: partial(_by_number, s) for s in named}
         first = starts_of([group.rows for group in self.groups])
         lengths, samples = self._lengths()
-        keys = self._keys(key, corpus or Corpus(), primary) if key is not None else None
-        if keys is None and self._filtered:
-            keys = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
+        numbers = self._keys(key, corpus or Corpus(), keys.primary) if key is not None else None
+        if numbers is None and self._filtered:
+            numbers = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
         named_keys = corpus if corpus is not None and not corpus.numeric else None
         if named_keys is not None and key is None:
             raise DataError(
@@ -116,7 +133,7 @@ class TableDeserializer:
                 path=self.files[0],
                 hint="keyColumn = NAME says which column has them",
             )
-        self.table = SequenceTable(first, lengths, keys, named_keys)
+        self.table = SequenceTable(first, lengths, numbers, named_keys)
         width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
         self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
         for group, nbytes in zip(self.groups, self.chunk_bytes.tolist(), strict=True):
@@ -166,7 +183,8 @@ class TableDeserializer:
     def _find_names(self, streams: Sequence[TableStream]) -> None:
         """Number the names of classes that occur; there are at most as many as the dimension."""
         for s in streams:
-            names = names_of(self._tables, s.columns[0], s.dim, nulls=self._filtered)
+            names = names_of(self._tables, s.columns[0], s.dim, nulls=self._filtered or bool(s.missing))
+            names += [name for name in s.missing if name not in names]
             s.classes.update({name: number for number, name in enumerate(names)})
 
     def _lengths(self) -> tuple[np.ndarray, np.ndarray]:
@@ -313,6 +331,13 @@ def _cut_at(arrays: Sequence[Any], cuts: Sequence[int]) -> list[Any]:
     return [whole.slice(a, b - a).combine_chunks() for a, b in pairwise(cuts)]
 
 
+def _has_names(kind: Any, stream: TableStream) -> bool:
+    """Return whether classes have names: those of texts, or those of a list where every value is missing."""
+    if stream.indicators or (not stream.sparse and stream.missing):
+        return False
+    return text_inside(kind) or (arrow().types.is_null(kind) and stream.listed is not None)
+
+
 def _number_listed(stream: TableStream) -> None:
     """Give the classes of a stream the numbers of the lines of their file."""
     if stream.listed is None:
@@ -325,6 +350,14 @@ def _number_listed(stream: TableStream) -> None:
             hint=f"write dim = {len(names)}",
         )
     stream.classes.update({name: number for number, name in names.items()})
+    for name in (*stream.missing, *((stream.unlisted,) if stream.unlisted is not None else ())):
+        if name not in stream.classes:
+            raise DataError(
+                f"{stream.listed} does not list the class '{shorten(name)}' of the stream {stream.name}.",
+                path=stream.listed,
+                hint=suggestion(name, stream.classes)
+                or f"add a line '{shorten(name)}', and write dim = {len(names) + 1}",
+            )
 
 
 def _by_number(stream: TableStream) -> dict[int, str]:

@@ -13,7 +13,7 @@ from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.errors import DataError
 
 from .columns import is_number, is_text
-from .conditions import Comparison, Condition, Value, comparisons
+from .conditions import Comparison, Condition, Draw, Value, comparisons, draws
 from .files import TableFile, guarded, too_large
 from .footer import Statistics, number_of
 from .library import arrow, compute
@@ -37,6 +37,7 @@ class Filter:
     def __init__(self, condition: Condition) -> None:
         self.condition = condition
         self.columns = list(dict.fromkeys(comparison.column for comparison in comparisons(condition)))
+        self._seeds = sorted({draw.seed for draw in draws(condition)})
 
     def check(self, table: TableFile) -> None:
         """Refuse a table without these columns, or with columns that cannot be compared so.
@@ -52,10 +53,6 @@ class Filter:
                     stored = _plain(table.stored_field(comparison.column).type)
                     message = f"{column} cannot be compared with {_shown(value)}: it is {stored}."
                     raise DataError(message, path=table.path, hint=hint)
-
-    def expression(self, table: TableFile) -> Any:
-        """The `pyarrow.compute.Expression` for the columns of a table."""
-        return _expression(self.condition, {name: _plain(table.field(name).type) for name in self.columns})
 
     def groups(self, table: TableFile) -> list[bool]:
         """Which row groups may have such rows, as the statistics of the file and the names of its folders say."""
@@ -75,10 +72,16 @@ class Filter:
             kept.append(may_hold(self.condition, ranges, kinds)[0])
         return kept
 
-    def rows(self, table: TableFile, group: int) -> np.ndarray:
-        """The numbers of the rows of a row group that fulfil the condition, int64[n], ascending."""
+    def rows(self, table: TableFile, group: int, first: int = 0) -> np.ndarray:
+        """The numbers of the rows of a row group that fulfil the condition, int64[n], ascending.
+
+        Args:
+            table: the file.
+            group: the row group.
+            first: rows of all files before it.
+        """
         pa = arrow()
-        data = table.read(group, self.columns)
+        data = table.read(group, self.columns) if self.columns else {}
         with guarded(f"{table.path}, row group {group}: the filter cannot be used", table.path):
             columns = {
                 name: pa.chunked_array(
@@ -86,12 +89,41 @@ class Filter:
                 )
                 for name, arrays in data.items()
             }
-            every = pa.table(columns)
-            name = _ROW
-            while name in self.columns:
-                name += "_"
-            numbered = every.append_column(name, pa.array(np.arange(every.num_rows)))
-            return numbered.filter(self.expression(table)).column(name).to_numpy()
+            count = sum(map(len, next(iter(data.values())))) if data else table.rows()[group]
+            kinds = {name: _plain(table.field(name).type) for name in self.columns}
+            names: list[str] = [self._free_name(f"{_ROW}{i}") for i in range(1 + len(self._seeds))]
+            drawn = [pa.array(draw(first + np.arange(count), seed)) for seed in self._seeds]
+            every = pa.table([*columns.values(), pa.array(np.arange(count)), *drawn], names=[*columns, *names])
+            expression = _expression(self.condition, kinds, dict(zip(self._seeds, names[1:], strict=True)))
+            return every.filter(expression).column(names[0]).to_numpy()
+
+    def _free_name(self, name: str) -> str:
+        """Return a name that no column of the condition has."""
+        while name in self.columns:
+            name += "_"
+        return name
+
+
+def draw(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Return the number that `random(seed)` is in a row, float64[n] in [0, 1).
+
+    It is a function of the seed and of the number of the row alone: two rounds of the mixing function of SplitMix64.
+
+    Args:
+        rows: the numbers of rows, counted through all files, int64[n].
+        seed: a whole number from 0 on.
+    """
+    state = rows.astype(np.uint64) ^ _mixed(np.array([seed], np.uint64))
+    return (_mixed(state) >> np.uint64(11)) * 2.0**-53
+
+
+def _mixed(state: np.ndarray) -> np.ndarray:
+    """Return a step of SplitMix64, uint64[n]."""
+    with np.errstate(over="ignore"):
+        state = state + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))
 
 
 def _plain(kind: Any) -> Any:
@@ -137,6 +169,8 @@ def may_hold(condition: Condition, ranges: Mapping[str, Range], kinds: Mapping[s
     """
     if isinstance(condition, Comparison):
         return _may_compare(condition, ranges.get(condition.column, Range()), kinds[condition.column])
+    if isinstance(condition, Draw):
+        return True, True
     true, false = zip(*(may_hold(part, ranges, kinds) for part in condition.parts), strict=True)
     if condition.word == "not":
         return false[0], true[0]
@@ -211,10 +245,13 @@ def _range_of_folder(item: PartitionValue) -> Range:
     return Range(value, value, False)
 
 
-def _expression(condition: Condition, kinds: Mapping[str, Any]) -> Any:
+def _expression(condition: Condition, kinds: Mapping[str, Any], drawn: Mapping[int, str]) -> Any:
+    """Return a condition as a `pyarrow.compute.Expression`; drawn: the columns of random numbers, by seed."""
     if isinstance(condition, Comparison):
         return _compared(condition, kinds[condition.column])
-    expression, *expressions = (_expression(part, kinds) for part in condition.parts)
+    if isinstance(condition, Draw):
+        return SIGNS[condition.sign](compute().field(drawn[condition.seed]), condition.value)
+    expression, *expressions = (_expression(part, kinds, drawn) for part in condition.parts)
     for operand in expressions:
         expression = expression & operand if condition.word == "and" else expression | operand
     return ~expression if condition.word == "not" else expression

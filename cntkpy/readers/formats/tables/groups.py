@@ -101,7 +101,7 @@ def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> 
             chosen = None
             if condition is not None:
                 skipped += not may
-                chosen = condition.rows(table, number).astype(np.int32) if may else np.empty(0, np.int32)
+                chosen = condition.rows(table, number, first).astype(np.int32) if may else np.empty(0, np.int32)
                 if len(chosen) == rows:
                     chosen = None
             share = nbytes if chosen is None else nbytes * len(chosen) // max(1, rows)

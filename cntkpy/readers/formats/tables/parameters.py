@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
 from cntkpy.cntk_config.declare import (
@@ -66,6 +67,19 @@ class TableStreamParameters(Declared):
         own=True,
         help="Lists the classes of a column of texts, one a line; if absent, those that occur are sorted.",
     )
+    missing = Parameter(
+        "missing",
+        array(TEXT),
+        default=None,
+        own=True,
+        help="In place of missing values: a number for each column; of classes the name of one, or its number.",
+    )
+    unlisted = Parameter(
+        "other", TEXT, default=None, own=True, help="Class of the texts that labelMappingFile does not list."
+    )
+    indicators = Parameter(
+        "indicators", BOOLEAN, default="false", own=True, help="The values are 1 where a column has no value, else 0."
+    )
     defines_mb_size = Parameter(
         "definesMBSize", BOOLEAN, default="false", own=True, help="Samples of this stream are the length of a sequence."
     )
@@ -98,7 +112,16 @@ class TableStreamParameters(Declared):
     def check_together(self) -> None:
         """Errors in what does not go together."""
         if self.transforms is not None:
-            for name in ("dim", "format", "columns", "labelMappingFile", "definesMBSize"):
+            for name in (
+                "dim",
+                "format",
+                "columns",
+                "labelMappingFile",
+                "definesMBSize",
+                "missing",
+                "other",
+                "indicators",
+            ):
                 if self.given(name) is not None:
                     raise self.error(name, "is not there for pictures", "leave it out, or transforms", "Conflict")
             return
@@ -106,6 +129,7 @@ class TableStreamParameters(Declared):
             raise self.error("dim", "is missing", "write dim = values of a sample", "MissingParameter")
         if self.dim == 0:
             raise self.error("dim", "0 is not a dimension", "write a number from 1 to 2147483647")
+        self._check_missing()
         if self.columns is None:
             return
         if self.alias is not None:
@@ -116,12 +140,50 @@ class TableStreamParameters(Declared):
             count = len(self.columns)
             raise self.error("columns", f"there are {count} columns, but dim is {self.dim}", f"write dim = {count}")
 
+    def _check_missing(self) -> None:
+        """Errors in what stands for missing values."""
+        if self.unlisted is not None and self.labels is None:
+            raise self.error("other", "there is no labelMappingFile that lists classes", "leave it out", "Conflict")
+        if self.indicators and self.given("missing") is not None:
+            raise self.error("missing", "indicators have no missing values", "leave it out", "Conflict")
+        if self.indicators and self.format == "sparse":
+            raise self.error("indicators", "indicators are numbers", "write format = dense", "Conflict")
+        if self.missing is None:
+            return
+        wanted = 1 if self.format == "sparse" else self.dim
+        if len(self.missing) != wanted:
+            count = len(self.missing)
+            raise self.error("missing", f"there are {count} values for {wanted} columns", "write one for each column")
+        if self.format == "sparse":
+            return
+        for value in map(str, self.missing):
+            if not _is_finite(value):
+                raise self.error("missing", f"'{value}' is not a number", "write a number for each column")
+
     def stream(self, name: str) -> TableStream:
         """The stream of this name."""
         self.check_together()
         columns = tuple(map(str, self.columns)) if self.columns is not None else (self.column(name),)
         listed = str(self.labels) if self.labels is not None else None
-        return TableStream(name, self.dim or 0, self.format == "sparse", columns, self.defines_mb_size, listed)
+        return TableStream(
+            name,
+            self.dim or 0,
+            self.format == "sparse",
+            columns,
+            self.defines_mb_size,
+            listed,
+            missing=tuple(map(str, self.missing or ())),
+            unlisted=str(self.unlisted) if self.unlisted is not None else None,
+            indicators=bool(self.indicators),
+        )
+
+
+def _is_finite(text: str) -> bool:
+    """Return whether a text is a finite number."""
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
 class TableParameters(Declared):
@@ -258,7 +320,7 @@ def create_csv(section: ConfigParameters, setting: Setting) -> Deserializer:
 def _create(p: TableParameters, setting: Setting) -> Deserializer:
     from cntkpy.readers.streams import DTYPES
 
-    from .deserializer import TableDeserializer
+    from .deserializer import RowKeys, TableDeserializer
 
     streams, pictures = p.streams(), p.pictures()
     precision = check_precision(p.config, setting.precision)
@@ -266,12 +328,10 @@ def _create(p: TableParameters, setting: Setting) -> Deserializer:
         p.tables(),
         streams,
         DTYPES[precision],
-        key=str(p.key_column) if p.key_column is not None else None,
-        corpus=setting.corpus,
+        RowKeys(str(p.key_column) if p.key_column is not None else None, setting.corpus, setting.primary),
         threads=setting.threads > 1,
         condition=p.condition(),
         pictures=[item.column(name) for name, item in pictures],
-        primary=setting.primary,
     )
     if not pictures:
         return data
@@ -286,7 +346,7 @@ def _pictures(
 ) -> Pictures:
     """A stream of pictures; with_rows: together with the other streams of the rows."""
     from cntkpy.readers.common.corpus import Corpus
-    from cntkpy.readers.formats.image.deserializer import Pictures
+    from cntkpy.readers.formats.image.deserializer import PictureFormat, Pictures
     from cntkpy.readers.formats.image.transforms.chain import make_chain
 
     from .pictures import PictureColumn
@@ -295,4 +355,4 @@ def _pictures(
     listing = PictureColumn(data.groups, p.column(name), data.table.keys)
     corpus, first = setting.corpus or Corpus(), data.table.first
     rows = data if with_rows else None
-    return Pictures(name, chain, listing, corpus, dtype=data.dtype, grayscale=p.grayscale, first=first, beside=rows)
+    return Pictures(name, chain, listing, corpus, PictureFormat(data.dtype, p.grayscale), first=first, beside=rows)

@@ -5,29 +5,26 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import nearest
 from cntkpy.readers.common.chunk import Chunk
-from cntkpy.readers.common.corpus import Corpus
-from cntkpy.readers.common.packed import DataBytes, PackedBytes, open_text
+from cntkpy.readers.common.packed import PackedBytes, open_text
 from cntkpy.readers.common.recent import RECENTLY, SPARE
 from cntkpy.readers.common.sequences import starts_of
-from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.text import fallback
 from cntkpy.readers.kernels.budget import fits_budget
 from cntkpy.readers.streams import StreamInformation
 
-from .events import UNKNOWN, UNREAD
-from .index import BOM, NUMERIC, build_index
+from .events import UNREAD
+from .faults import Faults, absence
+from .index import DEFAULT_OPTIONS, IndexOptions, TextIndex, build_index
 from .parse import PADDING, Parsed, parse, streams_of
 from .parsed_ahead import Kept, ParsedAhead
 from .stream_format import StreamFormat
 from .tables import Runs, Text
 
-_LOOKED_AT = 256 << 10
 GAP = 4096  # bytes that are as quickly read as left out
 _NO_TEXT = np.empty(0, np.uint8)
 log = logging.getLogger("cntkpy.readers")
@@ -36,8 +33,15 @@ log = logging.getLogger("cntkpy.readers")
 class TextFormatDeserializer:
     """A file in CNTK text format. Loading is safe from several threads.
 
-    threads: how many read the index; parse_ahead: parse chunks of a compressed file while the index is made; they
-    are used if whole chunks are loaded.
+    Args:
+        path: The file.
+        formats: The streams.
+        dtype: Of the values.
+        index: Options of the index; its `main` is that of the streams.
+        max_errors: Malformed places that are tolerated.
+        trace_level: From 1 on, places are logged; from 2 on, every sequence.
+        parse_ahead: Parse chunks of a compressed file while the index is made; they are used if whole chunks are
+            loaded.
     """
 
     def __init__(
@@ -45,61 +49,32 @@ class TextFormatDeserializer:
         path: str,
         formats: Sequence[StreamFormat],
         dtype: np.dtype | type = np.float32,
+        index: IndexOptions = DEFAULT_OPTIONS,
         *,
-        skip_sequence_ids: bool = False,
         max_errors: int = 0,
-        chunk_size: int = 32 << 20,
         trace_level: int = 1,
-        corpus: Corpus = NUMERIC,
-        cache_index: bool = False,
-        threads: int = 1,
         parse_ahead: bool = False,
     ):
         self._file = open_text(path)
         self.path, self.formats, self.dtype = self._file.path, list(formats), np.dtype(dtype)
-        self.max_errors, self.trace_level = max_errors, trace_level
+        self.trace_level = trace_level
         self.defines_mb_size = any(f.defines_mb_size for f in self.formats)
         self.streams = [StreamInformation(f.name, (f.dim,), f.sparse, self.dtype) for f in self.formats]
         self._names = streams_of(self.formats)
         main = next((f.alias for f in self.formats if f.defines_mb_size), "")
         self._local = threading.local()  # the text of each thread
-        self._named = not corpus.numeric
-        self._parsed = ParsedAhead(chunk_size, self._parse_ahead)
-        self.index = build_index(
-            path,
-            skip_sequence_ids=skip_sequence_ids,
-            main=main,
-            chunk_size=chunk_size,
-            corpus=corpus,
-            cache=cache_index,
-            threads=threads,
-            data=self._file,
-            meanwhile=self._parsed.more if parse_ahead else None,
-        )
+        self._named = not index.corpus.numeric
+        self._parsed = ParsedAhead(index.chunk_size, self._parse_ahead)
+        meanwhile = self._parsed.more if parse_ahead else None
+        self.index = build_index(path, replace(index, main=main), data=self._file, meanwhile=meanwhile)
         self._local = threading.local()  # mostly other threads load
         self.table = self.index.table
         first = self.table.first
         spans = self.index.ends[first[1:] - 1] - self.index.begins[first[:-1]]
         self.chunk_bytes = spans // 2 * self.dtype.itemsize
-        self._lock = threading.Lock()
-        self._counted: set[int] = set()
-        self._warned: set[str] = set()
-        self._kept_quiet = False
+        self._faults = Faults(self._file, self.index, self.formats, max_errors, trace_level)
         if trace_level > 0:
-            self._warn_of_file()
-
-    def _warn_of_file(self) -> None:
-        """Return warnings about a file that can be read."""
-        if not self.index.newline_at_end:
-            log.warning(
-                "The last line of the input file (%s) does not end with a newline; it is read all the same.", self.path
-            )
-        if (repeated := self.index.repeated()) is not None:
-            log.warning(
-                "Sequence id %s occurs again after other ids; its lines are read as several sequences (file %s).",
-                repeated,
-                self.path,
-            )
+            _warn_of_file(self.index, self.path)
 
     @property
     def files(self) -> list[str]:
@@ -107,24 +82,8 @@ class TextFormatDeserializer:
         return [self.path]
 
     def absence(self, stream: str) -> tuple[str, str, str] | None:
-        """See `KnowsAbsence`: the first bytes of the file have no sample of the stream, but have other names."""
-        from .messages import names_in
-
-        alias = next((f.alias for f in self.formats if f.name == stream), None)
-        text = self._file.bytes(0, _LOOKED_AT)
-        names = names_in(text)
-        if alias is None or alias in names:
-            return None
-        message = f"'{alias}'" if alias == stream else f"'{alias}', the alias of the input '{stream}'"
-        where = f" in its first {_LOOKED_AT >> 10} KB" if len(text) == _LOOKED_AT else ""
-        near = nearest(alias, names)
-        there = f"it has: {', '.join(names) or 'none'}"
-        cure = f"did you mean '{near}'? write alias = {near}" if near else "write one of them as alias = ..."
-        return (
-            f"The input file ({self.path}) has no values called {message}{where}.",
-            f"{there}; {cure} in the section of '{stream}'" if names else there,
-            self.path,
-        )
+        """See `KnowsAbsence`."""
+        return absence(stream, self.formats, self._file)
 
     @property
     def whole_chunks(self) -> bool:
@@ -195,8 +154,7 @@ class TextFormatDeserializer:
         nominal = nominal.astype(np.int32, copy=False)
         text = Text(buffer, begins, ends, nominal)
         cut, named = self._cut(ends, sequences), self._named
-        known = self._known_errors(sequences)
-        budget = max(0, self.max_errors - len(self._counted) + known)  # once exceeded, what is sound can still be read
+        budget = self._faults.budget(sequences)
         if fits_budget(2 * len(buffer)):
             self._read_runs(runs, buffer)
             places = fallback.parse(text, self.formats, self.dtype, budget, named, cut)
@@ -213,11 +171,11 @@ class TextFormatDeserializer:
     def _loaded(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
         """Return what was read; log its events."""
         if len(parsed.events):
-            self._report(parsed, buffer, begins, _numbers(sequences))
+            self._faults.report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:
             raise AssertionError("the parser gave no chunk and no error")
         if self.trace_level > 1:
-            self._tell_loaded(parsed.chunk, _numbers(sequences))
+            _log_sequences(parsed.chunk, self.index, _numbers(sequences), self.path)
         return parsed.chunk
 
     def _read_runs(self, runs: tuple[np.ndarray, np.ndarray, np.ndarray], buffer: np.ndarray) -> None:
@@ -235,20 +193,6 @@ class TextFormatDeserializer:
         places = np.flatnonzero(sequences == last)
         return int(ends[places[0]]) if len(places) else -1
 
-    def _tell_loaded(self, chunk: Chunk, numbers: np.ndarray) -> None:
-        """A line for every sequence that was read."""
-        counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
-        for i, key in enumerate(self.table.names(numbers)):
-            samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
-            offset = int(self.index.begins[numbers[i]])
-            log.info(
-                "Read sequence id %s (samples of %s), at offset %d in the input file (%s).",
-                key,
-                samples,
-                offset,
-                self.path,
-            )
-
     def _buffer(self, size: int) -> np.ndarray:
         """Memory of this thread for text, used again and again: fresh pages cost as much as reading the file."""
         have = getattr(self._local, "buffer", None)
@@ -261,87 +205,28 @@ class TextFormatDeserializer:
         self._file.read(into[:-1], offset)
         into[-1] = 10
 
-    def _known_errors(self, sequences: np.ndarray | slice) -> int:
-        """Errors counted before in these sequences: a place in the file counts once, however often it is read."""
-        if not self._counted:
-            return 0
-        begins, ends = self.index.begins[sequences], self.index.ends[sequences]
-        with self._lock:
-            known = np.array(sorted(self._counted)) >> 4
-        return int(np.sum(np.searchsorted(known, ends) - np.searchsorted(known, begins)))
-
-    def _report(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray) -> None:
-        """Log warnings, count errors, stop when the budget is used up."""
-        from .messages import describe, other_format
-
-        with self._lock:
-            places, text, line, cure = Places(self._file), "", 0, None
-            for kind, position, number, stream in parsed.events.tolist():
-                sequence = int(sequences[number])
-                offset = int(self.index.begins[sequence]) + position - int(begins[number])
-                counted = kind < UNKNOWN
-                if counted:
-                    fresh = (offset << 4) + kind not in self._counted
-                    self._counted.add((offset << 4) + kind)
-                    last = len(self._counted) > self.max_errors
-                else:
-                    fresh, last = True, False
-                if not last and (self.trace_level < 1 or not fresh):
-                    self._kept_quiet |= fresh
-                    continue
-                message = describe(buffer, kind, position, stream, self.formats, int(begins[number]))
-                if kind >= UNKNOWN:
-                    if message in self._warned:
-                        continue
-                    self._warned.add(message)
-                line, column = places.find(offset)
-                key = self.table.names(np.array([sequence]))[0]
-                place = f"line {line}, column {column}, sequence id {key}"
-                text = f"{message} ({place}, byte offset {offset})."
-                if last:
-                    cure = other_format(buffer, kind, position, stream, self.formats)
-                    break
-                log.warning("%s (%s), at offset %d in the input file (%s).", message, place, offset, self.path)
-            exhausted = len(self._counted) > self.max_errors and bool((parsed.events[:, 0] < UNKNOWN).any())
-        if exhausted:
-            quiet = "; traceLevel=1 shows all the others" if self._kept_quiet else ""
-            raise DataError(
-                f"Reached the maximum number of allowed errors while reading the input file ({self.path}). {text}",
-                path=self.path,
-                line=line,
-                hint=cure
-                or f"mend the file, or raise maxErrors (now {self.max_errors}) to skip malformed samples{quiet}",
-            )
-
 
 def _numbers(sequences: np.ndarray | slice) -> np.ndarray:
     return np.arange(int(sequences.start), int(sequences.stop)) if isinstance(sequences, slice) else sequences
 
 
-class Places:
-    """Line and column (both from 1) of bytes of a text, read again only as far as needed."""
+def _warn_of_file(index: TextIndex, path: str) -> None:
+    """Log warnings about a file that can be read."""
+    if not index.newline_at_end:
+        log.warning("The last line of the input file (%s) does not end with a newline; it is read all the same.", path)
+    if (repeated := index.repeated()) is not None:
+        log.warning(
+            "Sequence id %s occurs again after other ids; its lines are read as several sequences (file %s).",
+            repeated,
+            path,
+        )
 
-    def __init__(self, data: DataBytes):
-        self._data = data
-        self._read = 0
-        self._lines = 0
-        self._last = -1
-        with suppress(OSError), data.stream() as file:
-            self._last += len(BOM) * (file.read(len(BOM)) == BOM)  # no editor shows it
 
-    def find(self, offset: int) -> tuple[int, int]:
-        """Line and column of byte `offset`."""
-        if offset < self._read:
-            self.__init__(self._data)
-        try:
-            with self._data.stream() as file:
-                file.seek(self._read)
-                while self._read < offset and (block := file.read(min(1 << 20, offset - self._read))):
-                    count = block.count(b"\n")
-                    if count:
-                        self._lines += count
-                        self._last = self._read + block.rfind(b"\n")
-                    self._read += len(block)
-        except OSError:
-            return 0, 0
-        return self._lines + 1, offset - self._last
+def _log_sequences(chunk: Chunk, index: TextIndex, numbers: np.ndarray, path: str) -> None:
+    """Log a line for every sequence that was read."""
+    counts = {name: np.diff(data.sequences).tolist() for name, data in chunk.streams.items()}
+    for i, key in enumerate(index.table.names(numbers)):
+        samples = ", ".join(f"{name}: {lengths[i]}" for name, lengths in counts.items())
+        offset = int(index.begins[numbers[i]])
+        text = "Read sequence id %s (samples of %s), at offset %d in the input file (%s)."
+        log.info(text, key, samples, offset, path)

@@ -71,37 +71,64 @@ class TextIndex:
         return self.table.names(np.array([twice.min()]))[0] if len(twice) else None
 
 
+@dataclass(frozen=True)
+class IndexOptions:
+    """Options of an index.
+
+    Attributes:
+        skip_sequence_ids: Whether every line is a sequence.
+        main: Alias of the input whose samples define the length of a sequence.
+        chunk_size: Bytes of a chunk.
+        block: Bytes that are looked through at once.
+        corpus: The keys.
+        cache: Use an index kept next to the file, or keep this one. A compressed file is unpacked for its index in any
+            case, so none is kept.
+        threads: Pieces of the file that are read at once, at most.
+        piece: Bytes of a piece, at least.
+    """
+
+    skip_sequence_ids: bool = False
+    main: str = ""
+    chunk_size: int = 32 << 20
+    block: int = BLOCK_BYTES
+    corpus: Corpus = NUMERIC
+    cache: bool = False
+    threads: int = 1
+    piece: int = BYTES_PER_THREAD
+
+
+DEFAULT_OPTIONS = IndexOptions()
+
+
 def build_index(
     path: str,
+    options: IndexOptions = DEFAULT_OPTIONS,
     *,
-    skip_sequence_ids: bool = False,
-    main: str = "",
-    chunk_size: int = 32 << 20,
-    block: int = BLOCK_BYTES,
-    corpus: Corpus = NUMERIC,
-    cache: bool = False,
-    threads: int = 1,
-    piece: int = BYTES_PER_THREAD,
     data: DataBytes | None = None,
     meanwhile: Meanwhile | None = None,
 ) -> TextIndex:
-    """Read the whole file once. main: alias of the input whose samples define the length of a sequence.
+    """Read the whole file once.
 
-    cache: use an index kept next to the file, or keep this one; threads: read that many pieces of the file at once;
-    data: the file, if it is open already. A compressed file is unpacked for its index in any case, so none is kept;
-    meanwhile: what is done as long as the next bytes of a compressed file are not unpacked.
+    Args:
+        path: The file.
+        options: See `IndexOptions`.
+        data: The file, if it is open already.
+        meanwhile: Called as long as the next bytes of a compressed file are not unpacked.
+
+    Raises:
+        DataError: The file cannot be read, or has no sequences of these options.
     """
     data = data or open_text(path)
-    path = data.path
-    cache = cache and not data.packed and data.local
+    path, corpus, main = data.path, options.corpus, options.main
+    cache = options.cache and not data.packed and data.local
     try:
-        kept = index_cache.cache_name(path, main, skip_sequence_ids, not corpus.numeric, corpus.hashed)
+        kept = index_cache.cache_name(path, main, options.skip_sequence_ids, not corpus.numeric, corpus.hashed)
         index = index_cache.load(kept, path, is_sound) if cache else None
         if index is None:
-            index = _build(data, skip_sequence_ids, main.encode(), block, corpus, threads, piece, meanwhile)
+            index = _build(data, options, meanwhile)
             if cache:
                 index_cache.save(kept, path, *index)
-        return _finish(data, main, chunk_size, corpus, *index)
+        return _finish(data, main, options.chunk_size, corpus, *index)
     except OSError as error:
         raise DataError(
             f"The input file ({path}) cannot be read: {error.strerror or error}", path=path, hint="check 'file'"
@@ -147,22 +174,15 @@ class _Found:
 
 
 def _build(
-    data: DataBytes,
-    skip_ids: bool,
-    main: bytes,
-    block: int,
-    corpus: Corpus,
-    threads: int,
-    piece: int,
-    meanwhile: Meanwhile | None,
+    data: DataBytes, options: IndexOptions, meanwhile: Meanwhile | None
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays keys, samples, offsets and turns (see `Offsets`) of all sequences; the size of the file, whether it
     ends in LF, and (if every line is a sequence) the lines in front of the first one with data."""
-    path = data.path
+    path, corpus, main = data.path, options.corpus, options.main.encode()
     with data.stream() as file:
         begin, first, skipped = _start(file, path)
         named = not corpus.numeric
-        by_line = skip_ids or first == b"|"
+        by_line = options.skip_sequence_ids or first == b"|"
         if named and by_line:
             raise DataError(
                 f"The sequences of {path} have no keys, but here keys are texts: useNumericSequenceKeys=false says so, "
@@ -183,13 +203,13 @@ def _build(
                     "newline": text.endswith(b"\n"),
                     "skipped": skipped * by_line,
                 }
-        several = 1 if named or data.packed else max(1, min(threads, (size - begin) // max(1, piece)))
+        several = 1 if named or data.packed else max(1, min(options.threads, (size - begin) // max(1, options.piece)))
         cuts = [begin, *(_next_line(file, begin + (size - begin) * i // several) for i in range(1, several)), size]
     pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
 
     def scan(bounds: tuple[int, int]) -> _Found:
         scanned = _Scan(bounds[0], mode, main, corpus.hashed, continues=bounds[0] > begin)
-        return _scan(data, scanned, *bounds, block, meanwhile)
+        return _scan(data, scanned, *bounds, options.block, meanwhile)
 
     together = Lock()
 

@@ -149,6 +149,7 @@ class TextFormatParameters(Declared):
         from cntkpy.readers.streams import DTYPES
 
         from .deserializer import TextFormatDeserializer
+        from .index import IndexOptions
 
         if self.given("numChunksToCache") is not None and self.trace_level > 0:
             log.warning("numChunksToCache is ignored; use keepDataInMemory=true to keep everything in memory.")
@@ -156,13 +157,15 @@ class TextFormatParameters(Declared):
             str(self.file),
             self.formats(),
             DTYPES[precision],
-            skip_sequence_ids=self.skip_sequence_ids,
+            IndexOptions(
+                skip_sequence_ids=self.skip_sequence_ids,
+                chunk_size=min(self.chunk_size, ORDERED_CHUNK) if ordered else self.chunk_size,
+                corpus=corpus or self.corpus(),
+                cache=self.cache_index,
+                threads=threads,
+            ),
             max_errors=min(self.max_errors, UNLIMITED),
-            chunk_size=min(self.chunk_size, ORDERED_CHUNK) if ordered else self.chunk_size,
             trace_level=self.trace_level,
-            corpus=corpus or self.corpus(),
-            cache_index=self.cache_index,
-            threads=threads,
             parse_ahead=alone,
         )
 
@@ -177,7 +180,7 @@ class TextReaderParameters(TextFormatParameters, OrderParameters):
 
 def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     """CNTKTextFormatReader."""
-    from cntkpy.readers.pipeline.source import Source
+    from cntkpy.readers.pipeline.source import Source, SourceOptions
     from cntkpy.readers.reader import Reader
 
     p = TextReaderParameters(section)
@@ -186,10 +189,8 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     threads = threads_for(p.threads)
     deserializer = p.deserializer(precision, ordered=not order, threads=threads, alone=True)
     timeline = p.timeline(deserializer)
-    source = Source(
-        deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads
-    )
-    return Reader(source)
+    options = SourceOptions(frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads)
+    return Reader(Source(deserializer, timeline, options))
 
 
 def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:

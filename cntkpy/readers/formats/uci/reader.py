@@ -11,7 +11,8 @@ from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.contracts import Data
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import DataError
-from cntkpy.readers.pipeline.records import RecordOrder, RecordSource
+from cntkpy.readers.pipeline.records import RecordOrder
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.reader import Reader
 
 from .cache import Cache, Stale
@@ -32,7 +33,7 @@ class UCIReader(Reader):
         self._labels: dict[int, str] = {}
         super().__init__(self._open())
 
-    def _open(self) -> RecordSource:
+    def _open(self) -> Source:
         s = self.settings
         if self._cache is not None and self._cache.exists and not s.makes_map:
             try:
@@ -53,12 +54,12 @@ class UCIReader(Reader):
         self._labels = self._text.labels.mapping()
         return self._source(self._text)
 
-    def _source(self, data: Data) -> RecordSource:
+    def _source(self, data: Data) -> Source:
         s = self.settings
         order = RecordOrder(
             data.table, s.block, full=s.full, wraps=True, complain=lambda text: s.reader.error("randomize", text)
         )
-        return RecordSource(data, order, prefetch=s.reader.prefetch)
+        return Source(data, order, SourceOptions(frame_mode=True, prefetch=s.reader.prefetch))
 
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""

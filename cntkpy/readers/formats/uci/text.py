@@ -9,7 +9,7 @@ import numpy as np
 
 from cntkpy.readers.common.chunk import Chunk, StreamData, dense_stream
 from cntkpy.readers.common.labels import LabelMap
-from cntkpy.readers.common.packed import believe, text_bytes
+from cntkpy.readers.common.packed import DataBytes, believe, text_bytes
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.uci import fallback
@@ -18,12 +18,61 @@ from cntkpy.readers.kernels.budget import fits_budget
 from cntkpy.readers.streams import StreamInformation
 
 from .columns import Columns
+from .messages import wrong_field
 
 CHUNK = 4 << 20
 _BLOCK_BYTES = 4 << 20
 _PADDING = 32  # the kernels look at words of eight bytes
-_SEPARATORS = ",;|"
 _NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def _find_records(file: DataBytes, translation: bytes | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return offset and line (from 0) of every record, int64[n] each."""
+    size = file.size
+    if fits_budget(size):
+        text = file.bytes(0, size)
+        begin = _length_of_mark(np.frombuffer(text, np.uint8), file.path)
+        return fallback.find_records(text[begin:], begin, translation)
+    from cntkpy.readers.kernels import line_kernels as k
+
+    offsets, lines = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    state = np.zeros(3, np.int64)
+    buffer = np.empty(_BLOCK_BYTES + _PADDING, np.uint8)
+    held = position = 0
+    while True:
+        if len(buffer) - _PADDING - held < _BLOCK_BYTES // 2:
+            buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
+        count = min(len(buffer) - _PADDING - held, size - position - held)
+        file.read(buffer[held : held + count], position + held)
+        filled = held + count
+        last = position + filled == size
+        whole = filled if last else buffer[:filled].tobytes().rfind(b"\n") + 1
+        if not whole:
+            believe(file, filled, position)
+        state[k.POSITION] = _length_of_mark(buffer[:filled], file.path) if position == 0 else 0
+        seen = _with_blanks(buffer, translation)
+        while k.find_records(seen, state[k.POSITION], whole, position, offsets, lines, state) == codes.FULL:
+            offsets, lines = (np.concatenate([a, np.empty(len(a), np.int64)]) for a in (offsets, lines))
+        if last:
+            records = int(state[k.RECORD])
+            return offsets[:records].copy(), lines[:records].copy()
+        buffer[: filled - whole] = buffer[whole:filled].copy()
+        position, held = position + whole, filled - whole
+
+
+def _with_blanks(text: np.ndarray, translation: bytes | None) -> np.ndarray:
+    """Return the bytes with blanks as separators and a dot as decimal point."""
+    if translation is None:
+        return text
+    return np.frombuffer(bytearray(text.tobytes().translate(translation)), np.uint8)
+
+
+def _length_of_mark(head: np.ndarray, path: str) -> int:
+    """Return the length of the byte-order mark at the start of a file."""
+    mark = head[:3].tobytes()
+    if mark[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"The data file {path} is UTF-16.", path=path, hint="save it as UTF-8")
+    return 3 if mark == b"\xef\xbb\xbf" else 0
 
 
 class UCIText:
@@ -54,7 +103,7 @@ class UCIText:
                 f"The data file {path} cannot be opened: {error.strerror or error}", path=path, hint="check its name"
             ) from None
         self.path, self.size = self._file.path, self._file.size
-        self.offsets, self.lines = self._find_records()
+        self.offsets, self.lines = _find_records(self._file, self._translation)
         if len(self.offsets) == 0:
             raise DataError(f"The data file {path} is empty.", path=path, hint="there is no line with data in it")
         first = np.unique(np.searchsorted(self.offsets, np.arange(0, self.size + chunk_size, chunk_size)))
@@ -78,51 +127,6 @@ class UCIText:
     def num_classes(self) -> int:
         """Size of the one-hot labels."""
         return max(self.classes, len(self.labels))
-
-    def _find_records(self) -> tuple[np.ndarray, np.ndarray]:
-        """Offset and line (from 0) of every record."""
-        if fits_budget(self.size):
-            text = self._file.bytes(0, self.size)
-            begin = self._start(np.frombuffer(text, np.uint8))
-            return fallback.find_records(text[begin:], begin, self._translation)
-        from cntkpy.readers.kernels import line_kernels as k
-
-        offsets, lines = np.empty(1024, np.int64), np.empty(1024, np.int64)
-        state = np.zeros(3, np.int64)
-        buffer = np.empty(_BLOCK_BYTES + _PADDING, np.uint8)
-        held = position = 0
-        while True:
-            if len(buffer) - _PADDING - held < _BLOCK_BYTES // 2:
-                buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
-            count = min(len(buffer) - _PADDING - held, self.size - position - held)
-            self._file.read(buffer[held : held + count], position + held)
-            filled = held + count
-            last = position + filled == self.size
-            whole = filled if last else buffer[:filled].tobytes().rfind(b"\n") + 1
-            if not whole:
-                believe(self._file, filled, position)
-            state[k.POSITION] = self._start(buffer[:filled]) if position == 0 else 0
-            seen = self._with_blanks(buffer)
-            while k.find_records(seen, state[k.POSITION], whole, position, offsets, lines, state) == codes.FULL:
-                offsets, lines = (np.concatenate([a, np.empty(len(a), np.int64)]) for a in (offsets, lines))
-            if last:
-                records = int(state[k.RECORD])
-                return offsets[:records].copy(), lines[:records].copy()
-            buffer[: filled - whole] = buffer[whole:filled].copy()
-            position, held = position + whole, filled - whole
-
-    def _with_blanks(self, text: np.ndarray) -> np.ndarray:
-        """The bytes with blanks as separators and a dot as decimal point."""
-        if self._translation is None:
-            return text
-        return np.frombuffer(bytearray(text.tobytes().translate(self._translation)), np.uint8)
-
-    def _start(self, head: np.ndarray) -> int:
-        """Length of the mark at the start of the file."""
-        mark = head[:3].tobytes()
-        if mark[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(f"The data file {self.path} is UTF-16.", path=self.path, hint="save it as UTF-8")
-        return 3 if mark == b"\xef\xbb\xbf" else 0
 
     @property
     def files(self) -> list[str]:
@@ -182,9 +186,7 @@ class UCIText:
             if isinstance(result, fallback.Trouble):
                 if result.code == codes.MORE:
                     raise self._changed()
-                raise self._error(
-                    result.code, text, (result.begin, result.end, result.column), int(records[result.record])
-                )
+                raise self._error(result, text, records)
             if result is not None:
                 return result
         return self._parse_with_kernels(text, records)
@@ -193,7 +195,7 @@ class UCIText:
         from cntkpy.readers.kernels import line_kernels as k
 
         c, n = self.columns, len(records)
-        numbers = self._with_blanks(text)
+        numbers = _with_blanks(text, self._translation)
         features = np.empty(n * c.dim, self.dtype)
         ids = np.empty(n if c.kind == "category" else 0, np.int32)
         targets = np.empty(n * c.label_dim if c.kind == "regression" else 0, self.dtype)
@@ -209,9 +211,9 @@ class UCIText:
             for begin, end, column, event, element in slows[: state[k.SLOWS]].tolist():
                 value = numbers[begin:end].tobytes()
                 if _NUMBER.fullmatch(value) is None:
-                    record = self._record_at(text, begin, records)
+                    record = self._record_at(text, begin)
                     code = codes.TEXT_IN_FEATURES if event == 0 else codes.STRAY_TEXT
-                    raise self._error(code, text, (begin, end, column), record)
+                    raise self._error(fallback.Trouble(code, begin, end, column, record), text, records)
                 if event < 2:
                     with np.errstate(over="ignore"):  # what a type cannot hold becomes infinite, as in the kernels
                         (features, targets)[event][element] = float(value)
@@ -228,52 +230,20 @@ class UCIText:
             if code == codes.UNKNOWN_LABEL and self.may_add:
                 self.labels.add(text[begin:end].tobytes())
                 continue
-            raise self._error(code, text, (begin, end, column), int(records[state[k.RECORD]]))
+            raise self._error(fallback.Trouble(code, begin, end, column, int(state[k.RECORD])), text, records)
 
     def _changed(self) -> DataError:
         return DataError(f"The data file {self.path} was changed while it was read.", path=self.path)
 
-    def _record_at(self, text: np.ndarray, position: int, records: np.ndarray) -> int:
-        """The record that byte `position` of the buffer belongs to."""
+    def _record_at(self, text: np.ndarray, position: int) -> int:
+        """Return the number of the record, of those in the buffer, that byte `position` belongs to."""
         lines = text[:position].tobytes().split(b"\n")[:-1]
         table = self._translation or bytes(range(256))
-        return int(records[sum(bool(line.translate(table).strip(b" \t\r")) for line in lines)])
+        return sum(bool(line.translate(table).strip(b" \t\r")) for line in lines)
 
-    def _error(self, code: int, text: np.ndarray, field: tuple[int, int, int], record: int) -> DataError:
-        """Return what is wrong with a field (begin and end in the buffer, number)."""
-        begin, end, column = field
-        c = self.columns
-        line = int(self.lines[record]) + 1
-        line_start = text[:begin].tobytes().rpartition(b"\n")[2]
-        excerpt = text[begin : min(end, begin + 60)].tobytes().decode("utf-8", "replace")
-        place = f"{self.path}, line {line}, column {len(line_start.decode('utf-8', 'replace')) + 1}"
-        if code == codes.UNKNOWN_LABEL:
-            message = f"label found in data not specified in label mapping file: {excerpt} ({place})"
-            hint = "run action=createLabelMap again, after removing the old file, or mend the data"
-        elif code == codes.MISSING:
-            needed = max(c.first_feature + c.dim, c.first_label + c.label_dim if c.kind != "none" else 0)
-            message = f"the line has {column} fields, at least {needed} are needed ({place.rpartition(',')[0]})"
-            hint = "features are the fields start .. start+dim-1 of their section, counted from 0; so are labels"
-        elif code == codes.TEXT_IN_FEATURES:
-            message = f"'{excerpt}' is not a number, but field {column} is a feature ({place})"
-            hint = "fields are counted from 0; check start and dim of the features, customDelimiter, customDecimalPoint"
-        else:
-            message = f"'{excerpt}' is not a number, and field {column} is not a label ({place})"
-            hint = f"labels are the fields from {c.first_label} on, counted from 0; check start of the labels"
-            if c.kind == "regression" and c.first_label <= column < c.first_label + c.label_dim:
-                message = f"the label '{excerpt}' is not a number ({place})"
-                hint = "labelType=regression has numbers as labels; for names use labelType=category"
-        behind = text[begin:].tobytes().partition(b"\n")[0]
-        hint = self._other_separator(line_start + behind if code == codes.MISSING else behind[: end - begin]) or hint
-        return DataError(message, path=self.path, line=line, hint=hint)
-
-    def _other_separator(self, text: bytes) -> str:
-        """Return what to write if something else than blanks is between the fields of a text."""
-        separator = next((separator for separator in _SEPARATORS if separator.encode() in text), "")
-        if not separator or self.columns.delimiter or separator == self.columns.decimal_point:
-            return ""
-        point = ', or customDecimalPoint="," if it is the decimal point' if separator == "," else ""
-        return f"if '{separator}' is between fields, write customDelimiter=\"{separator}\"{point}"
+    def _error(self, trouble: fallback.Trouble, text: np.ndarray, records: np.ndarray) -> DataError:
+        line = int(self.lines[records[trouble.record]]) + 1
+        return wrong_field(trouble, text, self.columns, self.path, line)
 
 
 def one_hot(ids: np.ndarray, classes: int, ones: np.ndarray) -> StreamData:

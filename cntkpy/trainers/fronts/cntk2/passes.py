@@ -158,7 +158,7 @@ def _lent(values: dict[Function, Any], as_numpy: bool) -> dict[Function, Any]:
     """Return the values of `forward`; those of the call before are invalid, as in CNTK."""
     for function, value in {} if as_numpy else values.items():
         attributes = vars(function.root)
-        previous = attributes[_LENT]() if _LENT in attributes else None
+        previous: Value | None = attributes[_LENT]() if _LENT in attributes else None
         if previous is not None and previous is not value:
             previous.erase()
         attributes[_LENT] = ref(value)

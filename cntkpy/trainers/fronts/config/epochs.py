@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.graph.network import ValidatedNetwork as Network
 from cntkpy.readers.contracts import MinibatchReader
-from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.epochs import EpochRequest, state_of
 from cntkpy.trainers.checkpoints.checkpoint import partial_name
 from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate, minibatches
 from cntkpy.trainers.evaluation.evaluator import Evaluator
@@ -144,7 +145,7 @@ class EpochTrainer:
         if p.trace_level >= DETAILS_LEVEL and not self._details:
             whole = p.subminibatches <= 1 and p.max_samples_in_ram == UNLIMITED
             step = self.step
-            self._details = [Details(step.network, step.nodes, self.reader.state, p.trace_level, whole)]
+            self._details = [Details(step.network, step.nodes, partial(state_of, self.reader), p.trace_level, whole)]
         return self._details
 
     def _settings(self, epoch: int, rate: float, minibatch_size: int, frozen: bool = False) -> EpochSettings:

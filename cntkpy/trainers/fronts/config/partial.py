@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.stopping import UNSAVED, Stopped
 from cntkpy.readers.contracts import MinibatchReader
-from cntkpy.readers.epochs import EpochRequest
+from cntkpy.readers.epochs import EpochRequest, set_state, state_of
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 from cntkpy.trainers.hooks import Hook, Position, Running
@@ -118,9 +118,9 @@ class SavedEpoch(Hook):
         """Yield the minibatches that are left; the reader's states after those that are read ahead are kept."""
         start_epoch(self._reader, request)
         if self._partial is not None:
-            self._reader.restore(self._parallel.own(self._partial.values["reader"]))
+            set_state(self._reader, self._parallel.own(self._partial.values["reader"]))
         number = self.position.done if self.position is not None else 0
-        self._states.append((number, self._reader.state()))
+        self._states.append((number, state_of(self._reader)))
         for minibatch, state in following(self._reader, states=True):
             if self._stop() and self._parallel.stops_while_reading:
                 raise Stopped  # a stack may take long to fill

@@ -1,6 +1,8 @@
 """Locks on open files; those of Windows are tried in tests/test_systems.py, where `msvcrt` is imitated."""
 
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,19 @@ def test_shared_locks(two: list[int]) -> None:
     assert locks.lock(two[0], shared=True) is True
     assert locks.lock(two[1], shared=True) is True
     assert locks.lock(two[1]) is False
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_look_at_a_lock_is_waited_for(two: list[int], shared: bool) -> None:
+    """`cntkpy runs` must not keep a run from its log by looking whether it is written."""
+    assert locks.lock(two[0]) is True
+    begun = time.monotonic()
+    assert locks.lock_soon(two[1], shared) is False
+    assert time.monotonic() - begun >= locks.PROBE_SECONDS
+    released = threading.Timer(locks.PROBE_SECONDS / 4, locks.lock, (two[0], True))
+    released.start()
+    assert locks.lock_soon(two[1], shared=True) is True
+    released.join()
 
 
 def test_a_system_without_locks(two: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

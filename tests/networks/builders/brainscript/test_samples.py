@@ -40,9 +40,9 @@ def test_a_residual_network_of_110_layers(monkeypatch):
     """One convolution, 54 blocks of two, and two of the blocks halve the picture beside them, too."""
     monkeypatch.chdir(ROOT)
     root = load(["configFile=sample_configs/brainscript_resnet.cntk"])
-    from cntkpy.networks.builders.brainscript.build import check_brainscript
+    from cntkpy.networks.builders.brainscript.build import outline_brainscript
 
-    built = check_brainscript(root.section("cifar").opaque("BrainScriptNetworkBuilder"), "float")
+    built = outline_brainscript(root.section("cifar").opaque("BrainScriptNetworkBuilder"), "float")
     operations = [node.operation for node in built.network.nodes.values()]
     assert operations.count("Convolution") == 1 + 2 * 54 + 2
     assert operations.count("BatchNormalization") == operations.count("Convolution")

@@ -213,9 +213,9 @@ def test_epochs(tmp_path: Path, window: int) -> None:
     assert of(epoch(r, 4, 1, 7)) == [[7, 8, 9], [0, 1, 2, 3]]
     r.start_minibatch_loop(3, 0)
     r.get_minibatch()
-    state = r.state()
+    state = r.get_state()
     other = reader(tmp_path / "x.bin")
-    other.restore(state)
+    other.set_state(state)
     assert of(list(iter(other.get_minibatch, None))) == [[3, 4, 5], [6, 7, 8], [9]]
 
 

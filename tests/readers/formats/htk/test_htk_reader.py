@@ -115,10 +115,10 @@ def test_resume_inside_an_epoch(speech: Speech, form: str, options: dict[str, An
         reader.start_minibatch_loop(7, 1)
         for _ in range(stop):
             reader.get_minibatch()
-        state = json.loads(json.dumps(reader.state()))
+        state = json.loads(json.dumps(reader.get_state()))
         other = make(**options)
         other.start_minibatch_loop(7, 1)
-        other.restore(state)
+        other.set_state(state)
         same(rest(other), whole[stop:])
 
 

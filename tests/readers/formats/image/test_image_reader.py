@@ -305,12 +305,12 @@ def test_resumed_exactly(noise, size):
     expected = []
     while (m := whole.get_minibatch()) is not None:
         expected.append(m)
-        states.append(json.loads(json.dumps(whole.state())))
+        states.append(json.loads(json.dumps(whole.get_state())))
     whole.close()
     for done in (1, len(expected) // 2, len(expected) - 1):
         reader = noise.reader(section)
         reader.start_minibatch_loop(size, 0, 50)
-        reader.restore(states[done - 1])
+        reader.set_state(states[done - 1])
         same(rest(reader), expected[done:])
         reader.close()
 

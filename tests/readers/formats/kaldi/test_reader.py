@@ -55,13 +55,13 @@ def test_a_state_of_the_reader_goes_on(tmp_path: Path) -> None:
         reader = data.kaldi(**mode)
         reader.start_minibatch_loop(8, 0)
         reader.get_minibatch()
-        state = reader.state()
+        state = reader.get_state()
         rest = []
         while (m := reader.get_minibatch()) is not None:
             rest.append(m.streams["x"].tobytes())
         other = data.kaldi(**mode)
         other.start_minibatch_loop(8, 0)
-        other.restore(state)
+        other.set_state(state)
         again = []
         while (m := other.get_minibatch()) is not None:
             again.append(m.streams["x"].tobytes())

@@ -338,8 +338,8 @@ def test_several_readers_in_step(data: Path) -> None:
     found = epoch(reader)
     assert len(found) == 5
     assert sorted(found[0].streams) == ["featuresa", "featuresb", "labelsa", "labelsb"]
-    state = json.loads(json.dumps(reader.state()))
-    reader.restore(state)
+    state = json.loads(json.dumps(reader.get_state()))
+    reader.set_state(state)
 
 
 # ---- positions
@@ -359,14 +359,14 @@ def test_positions(data: Path, make: Any, size: int) -> None:
     reader = make(data)
     epoch(reader, size)
     reader.start_minibatch_loop(size, 1, 30)
-    states, found = [reader.state()], []
+    states, found = [reader.get_state()], []
     while (minibatch := reader.get_minibatch()) is not None:
         found.append((minibatch.keys, words(minibatch)))
-        states.append(reader.state())
+        states.append(reader.get_state())
     for at, state in enumerate(states):
         other = make(data)
         other.start_minibatch_loop(size, 1, 30)
-        other.restore(json.loads(json.dumps(state)))
+        other.set_state(json.loads(json.dumps(state)))
         assert [(one.keys, words(one)) for one in iter(other.get_minibatch, None)] == found[at:]
 
 
@@ -387,7 +387,7 @@ def test_a_position_of_another_corpus(data: Path, make: Any, change: dict[str, A
     reader.start_minibatch_loop(20, 0)
     assert reader.get_minibatch() is not None
     with pytest.raises(ArgumentError, match="is not the one that this position belongs to"):
-        reader.restore(reader.state() | {"group": 0} | change)
+        reader.set_state(reader.get_state() | {"group": 0} | change)
 
 
 # ---- many minibatches, which are made together

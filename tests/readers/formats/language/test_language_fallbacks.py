@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -56,6 +57,7 @@ def scanned(module: Any, text: bytes, position: int, limit: int, given: tuple[An
     return [code, state.tolist(), inputs[:n].tolist(), outputs[:n].tolist(), bounds[: count + 1].tolist()]
 
 
+@pytest.mark.thorough
 @given(texts, listed, listed, st.booleans(), st.sampled_from([b"", b"</s>", b"LONG"]), st.integers(-1, 0), st.data())
 @settings(max_examples=30)
 @example(b"a a\na b </S>\n", WORDS, WORDS, True, b"</s>", -1, None)
@@ -79,6 +81,7 @@ def columns(module: Any, text: bytes, limit: int, final: bool, given: tuple[Any,
     return [code, state.tolist(), *(array.tolist() for array in found)]
 
 
+@pytest.mark.thorough
 @given(texts, listed, listed, st.integers(-1, 1), st.integers(-1, 1), st.sampled_from([b"", b"a"]), st.data())
 @settings(max_examples=30)
 def test_columns(

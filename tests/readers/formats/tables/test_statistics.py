@@ -74,6 +74,7 @@ def shown(draw: random.Random, name: str) -> str:
     return f"'{MOMENT + timedelta(hours=number)}'"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "way", [WAYS[0], *(pytest.param(way, marks=pytest.mark.thorough) for way in WAYS[1:])], ids=str
 )

@@ -27,6 +27,7 @@ from cntkpy.readers import (
     StreamDefs,
     create_reader,
 )
+from cntkpy.readers.convert.named_columns import NamedColumns
 from cntkpy.readers.formats.tables import library
 from cntkpy.readers.formats.tables.deserializer import TableDeserializer
 from cntkpy.readers.formats.tables.files import ParquetTable
@@ -339,6 +340,7 @@ def test_a_row_group_that_claims_more_rows_than_it_has(monkeypatch: pytest.Monke
         samples(path, "x:1")
 
 
+@pytest.mark.thorough
 @pytest.mark.malformed
 def test_mutated_files_are_read_or_refused(kind: str) -> None:
     """Bytes changed at random: numbers, or one error; never anything else."""
@@ -432,7 +434,7 @@ def test_conversion_of_single_samples_and_classes(kind: str, monkeypatch: pytest
 def test_conversion_of_a_table_of_columns(kind: str) -> None:
     table = pa.table({"a": [1.5, 2.5, 3.5], "species": ["owl", "cat", "owl"], "b": [1, 2, 3]})
     path = write(table, kind)
-    assert convert([path], "a.ctf", quiet=True, labels="species") == 0
+    assert convert([path], "a.ctf", quiet=True, columns=NamedColumns("species")) == 0
     expected = "0 |features 1.5 1 |labels 1:1\n1 |features 2.5 2 |labels 0:1\n2 |features 3.5 3 |labels 1:1\n"
     assert Path("a.ctf").read_text() == expected
     assert Path("a.labels.txt").read_text() == "cat\nowl\n"
@@ -444,7 +446,7 @@ def test_what_cannot_be_converted(kind: str, capsys: pytest.CaptureFixture[str])
     path = write(every_column(), kind)
     assert convert([path], "a.ctf", quiet=True) != 0
     assert "how many values has a sample?" in capsys.readouterr().err
-    assert convert([path], "a.ctf", quiet=True, labels="coded") != 0
+    assert convert([path], "a.ctf", quiet=True, columns=NamedColumns("coded")) != 0
     assert "these columns are not numbers: vector, loose" in capsys.readouterr().err
     assert convert([path], "a.ctf", ("nothing:1",), quiet=True) != 0
     assert "has no column 'nothing'" in capsys.readouterr().err

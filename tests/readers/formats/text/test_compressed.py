@@ -232,8 +232,8 @@ def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     data: Any = data_bytes("packed")
     assert isinstance(data, PackedBytes) and data.packed
     assert data.size == len(text)
-    unpacker = data._unpacker
-    assert data.size == len(text) and data._unpacker is unpacker  # found once
+    unpacker = data._decoder.unpacker
+    assert data.size == len(text) and data._decoder.unpacker is unpacker  # found once
     assert data.bytes(len(text) - 5, 100) == text[-5:]
     draw = random.Random(1)
     for _ in range(60):
@@ -241,7 +241,9 @@ def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
         assert data.bytes(at, count) == text[at : at + count]
     with pytest.raises(DataError, match="was cut short"):
         data.read(np.empty(10, np.uint8), len(text) - 5)
-    places = [one.plain for one in data._places] if data._table is None else data._table.plain.tolist()
+    places = (
+        [one.plain for one in data._places.known] if data._places.table is None else data._places.table.plain.tolist()
+    )
     furthest = max((b - a for a, b in pairwise(places)), default=len(text))
     steps = {"gz": 1 << 15, "bgz": 1 << 17, "gz5": 1 << 15, "zst5": 1 << 16, "bz25": 1 << 16, "xz5": 1 << 16,
              "pzst": 1 << 16, "zst skip": 1 << 16, "zlib": 1 << 15,
@@ -264,7 +266,7 @@ def count_reads(data: Any) -> list[int]:
         return found
 
     data._file.bytes = counted
-    data._unpacker = data._begin(codecs.Restart())
+    data._decoder.begin(codecs.Restart())
     return count
 
 
@@ -292,7 +294,7 @@ def test_starts_of_streams_are_kept_beyond_the_number_of_copies(monkeypatch: pyt
     for whole, places in ((parts, 101), (bgzf(text), 8)):
         Path("packed").write_bytes(whole)
         data: Any = data_bytes("packed")
-        assert data.size == len(text) and len(data._places) == places
+        assert data.size == len(text) and len(data._places.known) == places
 
 
 @pytest.mark.malformed
@@ -308,7 +310,7 @@ def test_a_wrong_seek_table_is_an_error() -> None:
     for content in (seekable(text) + seekable(text), seekable(text) + zstd(text), zstd(text) + seekable(text)):
         Path("packed").write_bytes(content)
         data: Any = data_bytes("packed")
-        assert data._table is None and data.bytes(0, 1 << 20) == text + text
+        assert data._places.table is None and data.bytes(0, 1 << 20) == text + text
     for end in range(1, 57, 7):
         Path("packed").write_bytes(seekable(text)[:-end])
         with pytest.raises(DataError, match="it ends early"):
@@ -323,7 +325,7 @@ def test_the_number_of_places_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(codecs, "PIECE", 1 << 10)
     Path("packed").write_bytes(gzip.compress(text))
     data: Any = data_bytes("packed")
-    assert data.size == len(text) and len(data._places) <= 8
+    assert data.size == len(text) and len(data._places.known) <= 8
     assert data.bytes(150_000, 9) == text[150_000:150_009]
 
 
@@ -465,7 +467,7 @@ def test_all_files_together_keep_so_much(monkeypatch: pytest.MonkeyPatch) -> Non
     several: list[Any] = [data_bytes("packed") for _ in range(5)]
     for one in several:
         assert one.bytes(0, 600_000) == bytes(600_000)
-    assert sum(len(piece) for one in several for piece in one.recent.values()) <= 1 << 20
+    assert sum(len(piece) for one in several for piece in one._pieces.recent.values()) <= 1 << 20
     assert all(one.bytes(500_000, 5) == bytes(5) for one in several)
 
 
@@ -477,7 +479,7 @@ def test_many_short_streams(kind: str) -> None:
     Path("packed").write_bytes(b"".join(streams))
     data: Any = data_bytes("packed")
     assert data.size == 20_000 * 14
-    assert len(data.recent) < 5 and len(data._places) < 5
+    assert len(data._pieces.recent) < 5 and len(data._places.known) < 5
 
 
 @pytest.mark.malformed

@@ -132,31 +132,31 @@ def test_chunk_size_changes_nothing_in_file_order(files, sequences, size):
 
 @pytest.mark.parametrize("block", [64, 100, 4096])
 def test_index_does_not_depend_on_the_buffer(files, sequences, block):
-    from cntkpy.readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import IndexOptions, build_index
 
     path = str(files.write(sequences))
-    small, large = build_index(path, block=block), build_index(path)
+    small, large = build_index(path, IndexOptions(block=block)), build_index(path)
     assert small.begins.tolist() == large.begins.tolist()
     assert small.ends.tolist() == large.ends.tolist()
     assert small.table.lengths.tolist() == large.table.lengths.tolist()
 
 
 def test_chunks_are_opened_when_the_next_sequence_does_not_fit(files):
-    from cntkpy.readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import IndexOptions, build_index
 
     path = str(files.write("".join(f"{i} |x {i}\n" for i in range(10))))  # seven bytes each
-    assert build_index(path, chunk_size=20).table.first.tolist() == [0, 2, 4, 6, 8, 10]
-    assert build_index(path, chunk_size=21).table.first.tolist() == [0, 3, 6, 9, 10]
-    assert build_index(path, chunk_size=1).table.num_chunks == 10
+    assert build_index(path, IndexOptions(chunk_size=20)).table.first.tolist() == [0, 2, 4, 6, 8, 10]
+    assert build_index(path, IndexOptions(chunk_size=21)).table.first.tolist() == [0, 3, 6, 9, 10]
+    assert build_index(path, IndexOptions(chunk_size=1)).table.num_chunks == 10
 
 
 def test_chunks_count_the_gaps_between_sequences(files):
-    from cntkpy.readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import IndexOptions, build_index
 
     path = str(files.write("".join(f"{i} |x 1\n{i + 100} |q 1\n" for i in range(4))))  # seven bytes and nine
-    assert build_index(path, main="x").begins.tolist() == [0, 16, 32, 48]
-    assert build_index(path, main="x", chunk_size=23).table.first.tolist() == [0, 2, 4]
-    assert build_index(path, main="x", chunk_size=22).table.first.tolist() == [0, 1, 2, 3, 4]
+    assert build_index(path, IndexOptions(main="x")).begins.tolist() == [0, 16, 32, 48]
+    assert build_index(path, IndexOptions(main="x", chunk_size=23)).table.first.tolist() == [0, 2, 4]
+    assert build_index(path, IndexOptions(main="x", chunk_size=22)).table.first.tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -167,17 +167,17 @@ def test_chunks_count_the_gaps_between_sequences(files):
     ],
 )  # fmt: skip
 def test_lines_with_the_input_that_defines_the_size(files, line, counts):
-    from cntkpy.readers.formats.text.index import build_index
+    from cntkpy.readers.formats.text.index import IndexOptions, build_index
 
     for end in ("\n", ""):
         text = f"7 |a 1\n7 {line}\n9 {line}{end}"
         assert (
-            build_index(str(files.write(text)), main="a").table.key(np.arange(1 + counts)).tolist()
+            build_index(str(files.write(text)), IndexOptions(main="a")).table.key(np.arange(1 + counts)).tolist()
             == [7, 9][: 1 + counts]
         )
-        index = build_index(str(files.write(text)), main="a")
+        index = build_index(str(files.write(text)), IndexOptions(main="a"))
         assert np.broadcast_to(index.table.lengths, 1 + counts).tolist() == ([2, 1] if counts else [1])
-        by_line = build_index(str(files.write(text)), main="a", skip_sequence_ids=True)
+        by_line = build_index(str(files.write(text)), IndexOptions(main="a", skip_sequence_ids=True))
         assert by_line.table.key(np.arange(1 + 2 * counts)).tolist() == ([0, 1, 2] if counts else [0])
 
 
@@ -202,6 +202,6 @@ def test_a_position_inside_a_sequence_means_the_next_one(files, tools, randomize
     whole = [m.keys for m in tools["epoch"](reader, 3)]
     assert sorted(whole) == [[0], [1]]
     for position, rest in ((0, whole), (1, whole[1:]), (2, whole[1:]), (3, whole[1:]), (4, [])):
-        reader.restore({"minibatchSourcePosition": position, "epochEnd": 6})
+        reader.set_state({"minibatchSourcePosition": position, "epochEnd": 6})
         assert [m.keys for m in tools["rest"](reader)] == rest
     reader.close()

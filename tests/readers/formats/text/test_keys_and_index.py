@@ -23,10 +23,10 @@ from cntkpy.readers.common.corpus import Corpus, hash_of
 from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.formats.text import index as index_module
-from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.index import IndexOptions, build_index
 from cntkpy.readers.kernels import budget
 from cntkpy.readers.pipeline.randomize import NoRandomizer
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.streams import StreamInformation
 
 
@@ -121,7 +121,7 @@ def counted(monkeypatch):
 
 
 def cached(path, **options):
-    return listed(build_index(str(path), cache=True, **options))
+    return listed(build_index(str(path), IndexOptions(cache=True, **options)))
 
 
 def listed(index):
@@ -270,10 +270,10 @@ class Faulty:
 
 def faulty(bad, most, size=4, **options):
     data = Faulty(bad)
-    source = Source(data, NoRandomizer(data.table), max_errors=most, **options)
-    source.start(EpochRequest(size, 0, 30))
+    source = Source(data, NoRandomizer(data.table), SourceOptions(max_errors=most, **options))
+    source.set_state(EpochRequest(size, 0, 30))
     found = []
-    while (m := source.next()) is not None:
+    while (m := next(source, None)) is not None:
         found.append(m)
     return found
 
@@ -328,7 +328,9 @@ def test_an_index_read_in_pieces_is_the_same(lines, threads, skip, main, last):
         path = Path(folder) / "data.ctf"
         path.write_text("5 |x 1\n" + "\n".join(lines) + last)
         one, several = (
-            build_index(str(path), skip_sequence_ids=skip, main=main, chunk_size=50, threads=n, piece=1, block=64)
+            build_index(
+                str(path), IndexOptions(skip_sequence_ids=skip, main=main, chunk_size=50, threads=n, piece=1, block=64)
+            )
             for n in (1, threads)
         )
     assert listed(one) == listed(several)
@@ -345,11 +347,11 @@ def test_ids_that_count(files, first, odd, threads):
     if odd is not None:
         ids[odd] = 1000 + odd
     path = files.write("\n" + "".join(f"{key} |x {t}\n" for key in ids for t in range(1 + key % 2)))
-    index = build_index(str(path), threads=threads, piece=1, block=64)
+    index = build_index(str(path), IndexOptions(threads=threads, piece=1, block=64))
     assert index.table.key(np.arange(60)).tolist() == ids
     assert (index.table.keys is None) == (first == 0 and odd is None)
     assert np.broadcast_to(index.table.lengths, 60).tolist() == [1 + key % 2 for key in ids]
-    assert cached(path) == cached(path) == listed(build_index(str(path), chunk_size=32 << 20))
+    assert cached(path) == cached(path) == listed(build_index(str(path), IndexOptions(chunk_size=32 << 20)))
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -367,7 +369,7 @@ def test_a_file_larger_than_the_memory(files, sequences, monkeypatch, refused):
 
     monkeypatch.setattr("cntkpy.cntk_config.base.systems.memory.of_machine", lambda: 20)
     monkeypatch.setattr("cntkpy.cntk_config.base.systems.files.os", SimpleNamespace(**vars(os) | {"preadv": preadv}))
-    assert listed(build_index(str(path), threads=2, piece=1)) == expected
+    assert listed(build_index(str(path), IndexOptions(threads=2, piece=1))) == expected
     if sys.platform == "linux":
         assert (0x80,) in flags
         assert refused == (flags.count(()) > 2), "the first two reads are of the format"
@@ -377,7 +379,7 @@ def test_a_fault_in_the_index_has_its_line_whoever_finds_it(files):
     path = files.write("".join(f"{k} |x 1\n" for k in range(100)) + "18446744073709551616 |x 1\n" * 50)
     for threads in (1, 2, 5):
         with pytest.raises(DataError, match=r"Overflow while reading a numeric sequence id .*line 101, column 1, "):
-            build_index(str(path), threads=threads, piece=1)
+            build_index(str(path), IndexOptions(threads=threads, piece=1))
 
 
 @pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.thorough)])

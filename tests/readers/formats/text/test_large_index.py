@@ -19,7 +19,7 @@ from cntkpy.readers.common.sequences import SequenceTable, Starts
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.text import index as index_module
 from cntkpy.readers.formats.text.blocks import READABLE, whole_lines
-from cntkpy.readers.formats.text.index import build_index
+from cntkpy.readers.formats.text.index import IndexOptions, build_index
 from cntkpy.readers.formats.text.offsets import Offsets, joined
 from cntkpy.readers.kernels import budget, text_codes
 
@@ -138,7 +138,7 @@ def test_nobody_reads_ahead_of_a_fault(tmp_path):
     path.write_text("1 |x 1\n|x 2\n" + "18446744073709551616 |x 1\n" * 5000)
     earlier = readers()
     with pytest.raises(DataError, match=r"Overflow .*line 3, column 1, byte offset 12\)"):
-        build_index(str(path), block=64)
+        build_index(str(path), IndexOptions(block=64))
     assert not readers() - earlier
 
 
@@ -164,6 +164,7 @@ def by_hand(text, main):
     return [list(column) for column in zip(*(one for one in found if one[1]), strict=True)]
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(
     sequences=st.lists(
@@ -185,8 +186,13 @@ def test_sequences_across_the_borders_of_blocks(sequences, odd, block, threads, 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.ctf"
         path.write_text(text)
-        found = listed(build_index(str(path), main=main, block=block, threads=threads, piece=1, chunk_size=900))
-        kept = [listed(build_index(str(path), main=main, block=block, cache=True, chunk_size=900)) for _ in range(2)]
+        found = listed(
+            build_index(str(path), IndexOptions(main=main, block=block, threads=threads, piece=1, chunk_size=900))
+        )
+        kept = [
+            listed(build_index(str(path), IndexOptions(main=main, block=block, cache=True, chunk_size=900)))
+            for _ in range(2)
+        ]
     assert list(found[1:]) == by_hand(text, main)
     assert kept == [found, found]
 
@@ -196,7 +202,7 @@ def test_names_with_more_samples_than_a_byte_can_count(tmp_path, hashed):
     text = "".join(f"{name} |x 1\n" + "|x 2\n" * (n - 1) for name, n in [("a", 1), ("b", 256), ("b2", 3), ("c", 600)])
     path = tmp_path / "a.ctf"
     path.write_text(text)
-    found = build_index(str(path), corpus=index_module.Corpus(numeric=False, hashed=hashed), block=64)
+    found = build_index(str(path), IndexOptions(corpus=index_module.Corpus(numeric=False, hashed=hashed), block=64))
     assert found.table.lengths.tolist() == [1, 256, 3, 600]
     assert found.table.lengths.dtype == np.int32
 
@@ -210,6 +216,7 @@ def test_lengths_take_a_byte_each_if_they_fit(tmp_path):
         assert lengths.dtype == (np.uint8 if most < 256 else np.int32)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", [text_codes.NUMBERS, text_codes.NAMES, text_codes.LINES])
 @pytest.mark.parametrize("high", [1, 3])
 def test_offsets_beyond_four_gigabytes(mode, high):
@@ -265,6 +272,6 @@ def test_a_file_that_changes_its_size_after_it_was_opened(tmp_path, threads, cha
             file.write("".join(map(line.format, range(1000, 1700))))
     else:
         os.truncate(path, 10 * 1000 + change)
-    found = build_index(str(path), data=data, block=64, threads=threads, piece=1)
+    found = build_index(str(path), IndexOptions(block=64, threads=threads, piece=1), data=data)
     assert found.begins.tolist() == list(range(0, path.stat().st_size, 10))
     assert found.ends[-1:].tolist() == [found.size] == [path.stat().st_size]

@@ -90,11 +90,11 @@ def test_written_sequences_are_read_back(
                 minibatch = reader.get_minibatch()
                 if minibatch is not None:
                     found.append(minibatch)
-            state = json.loads(json.dumps(reader.state()))
+            state = json.loads(json.dumps(reader.get_state()))
             reader.close()
             again = create_reader(section, "double")
             again.start_minibatch_loop(1, 0)
-            again.restore(state)
+            again.set_state(state)
             found += tools["rest"](again)
             again.close()
             return found

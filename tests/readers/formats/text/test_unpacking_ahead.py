@@ -68,8 +68,8 @@ def test_in_order_and_with_jumps(kind: str, small: recent.Recent) -> None:
     text = text_of(200_000)
     data = opened(kind, text)
     ahead: list[int] = []
-    was_read = data._was_read
-    data._was_read = lambda begin, content: (ahead.append(begin), was_read(begin, content))
+    was_read = data._pieces._was_read
+    data._pieces._was_read = lambda begin, content: (ahead.append(begin), was_read(begin, content))
     with data.stream() as file:
         assert file.read(1000) == text[:1000]
         draw = random.Random(1)
@@ -105,7 +105,7 @@ def test_a_thread_that_is_gone_is_not_waited_for() -> None:
     """A process that was forked has none of the threads."""
     text = text_of(50_000)
     data = opened("gz", text)
-    data._thread, data._at, data._until = Thread(target=print), 0, 50_000
+    data._thread, data._offset, data._until = Thread(target=print), 0, 50_000
     assert data.bytes(30_000, 9) == text[30_000:30_009]
     data.close()
 
@@ -118,7 +118,7 @@ def test_memory_that_others_hold(small: recent.Recent) -> None:
     assert small.reserve(holder, 1 << 20) and not small.reserve(holder, 1)
     with data.stream() as file:
         assert b"".join(iter(lambda: file.read(3000), b"")) == text
-    assert not data._ahead and len(data.recent) <= 1
+    assert not data._pieces.ahead and len(data._pieces.recent) <= 1
     small.release(holder, 1 << 20)
     assert small.reserve(holder, 1000, spare=1000) and not small.reserve(holder, 1000, spare=1 << 20)
 
@@ -130,8 +130,8 @@ def test_what_is_forgotten_makes_room(small: recent.Recent) -> None:
     data.close()
     held = small._held
     data.forget(30_000)
-    assert small._held < held and min(data.recent) + len(data.recent[min(data.recent)]) > 30_000
-    assert small._held == sum(map(len, data.recent.values()))
+    assert small._held < held and min(data._pieces.recent) + len(data._pieces.recent[min(data._pieces.recent)]) > 30_000
+    assert small._held == sum(map(len, data._pieces.recent.values()))
 
 
 def test_damage_is_found_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def sweep(path: str, more: str, state_at: int = -1) -> list[Any]:
     while (m := reader.get_minibatch()) is not None:
         found.append((m.keys, m.streams["x"].tolist(), m.streams["y"].toarray().tolist()))
         if len(found) == state_at:
-            found.append(reader.state())
+            found.append(reader.get_state())
     reader.close()
     return found
 

@@ -274,10 +274,10 @@ def test_going_on_in_the_middle(make: Make, random: str) -> None:
     r = make(NUMBERED, randomize=random)
     r.start_minibatch_loop(3, 1, 12)
     r.get_minibatch()
-    state = r.state()
+    state = r.get_state()
     wanted = order(list(iter(r.get_minibatch, None)))
     other = make(NUMBERED, randomize=random)
-    other.restore(state)
+    other.set_state(state)
     assert order(list(iter(other.get_minibatch, None))) == wanted
     assert len(wanted) == 3
 

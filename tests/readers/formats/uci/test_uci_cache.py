@@ -269,7 +269,8 @@ def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
     """Chunks that have been read are let go of: never more than a few windows are mapped."""
     from cntkpy.readers.formats.binary.reader import BinaryRecords, open_files, streams_of
     from cntkpy.readers.pipeline import store
-    from cntkpy.readers.pipeline.records import RecordOrder, RecordSource
+    from cntkpy.readers.pipeline.records import RecordOrder
+    from cntkpy.readers.pipeline.source import Source, SourceOptions
     from tests.readers.formats.binary.test_binary import write
 
     count = 20_000
@@ -277,11 +278,11 @@ def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
     write(tmp_path / "x.bin", f"wrecords={count} ; x=[dim=8;sectionType=Data]", {"x": values})
     _, sections, _ = open_files([str(tmp_path / "x.bin")])
     records = BinaryRecords(np.float32, streams_of(sections, np.dtype(np.float32)), count, 1000)
-    source = RecordSource(records, RecordOrder(records.table), prefetch=False)
+    source = Source(records, RecordOrder(records.table), SourceOptions(frame_mode=True, prefetch=False))
     source.store = store.ChunkStore(records, memory=100_000, threads=0)
-    source.start(EpochRequest(100))
+    source.set_state(EpochRequest(100))
     most, seen = 0, []
-    while (m := source.next()) is not None:
+    while (m := next(source, None)) is not None:
         most = max(most, len(source.store._chunks))
         seen.append(m.streams["x"].reshape(-1, 8))
     assert np.array_equal(np.concatenate(seen), values)
@@ -320,6 +321,7 @@ def test_no_byte_of_the_cache_can_change_unnoticed(case: Case, step: int) -> Non
     assert refused == sum(at % step == 0 for at in used)
 
 
+@pytest.mark.thorough
 def test_a_text_that_was_changed_and_given_its_old_time(case: Case, caplog: pytest.LogCaptureFixture) -> None:
     case.text.write_text(TEXT * 3000)
     case.read()

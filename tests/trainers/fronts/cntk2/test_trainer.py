@@ -55,6 +55,7 @@ def test_it_learns() -> None:
     assert trainer.previous_minibatch_loss_average < 0.3
 
 
+@pytest.mark.thorough
 @pytest.mark.optimised
 def test_results_that_are_looked_at_change_nothing() -> None:
     one, *_, z = trained(30)

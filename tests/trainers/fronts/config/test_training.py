@@ -70,6 +70,7 @@ def test_the_built_in_network_with_normalisation_and_prior(cntkpy) -> None:
     assert "Training 39 parameters in 4 out of 4 parameter tensors and 10 nodes with gradient:" in got.err
 
 
+@pytest.mark.thorough
 @pytest.mark.optimised
 def test_the_built_in_network_in_double_precision_against_numpy(cntkpy, tmp_path: Path) -> None:
     assert run(cntkpy, "command=builtin", "precision=double", "builtin=[SGD=[minibatchSize=30]]").code == 0

@@ -7,7 +7,7 @@ keeps them on a list of its own, so that Python's stack does not grow with the p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -47,6 +47,8 @@ MAX_ELEMENTS = 1_000_000
 """Number of elements of an array, at most, also after flattening."""
 MAX_TEXT = 10_000_000
 """Number of characters of a text, at most."""
+ENDLESS = ("TooDeep", "TooMany", "CircularReference")
+"""Kinds of errors that belong to no value by itself."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,27 @@ class Class:
 
     make: Callable[[Evaluator, Record, Origin], Step]
     own_names: bool = False
+
+
+@dataclass
+class Failures:
+    """Expressions that errors have ended: an evaluation looks there for further errors.
+
+    Attributes:
+        expressions: Expressions with their scopes, innermost first.
+        networks: Records of networks.
+        delayed: Values that cannot be computed, and why.
+        neighbours: Arrays of values, by their elements.
+        waiting: Elements of arrays of which another one has failed.
+        error: The last error.
+    """
+
+    expressions: list[tuple[Expression, Scope]] = field(default_factory=list["tuple[Expression, Scope]"])
+    networks: list[tuple[Record, Origin]] = field(default_factory=list["tuple[Record, Origin]"])
+    delayed: dict[Delayed, ConfigError] = field(default_factory=dict[Delayed, ConfigError])
+    neighbours: dict[Delayed, list[Any]] = field(default_factory=dict[Delayed, list[Any]])
+    waiting: list[Delayed] = field(default_factory=list[Delayed])
+    error: ConfigError | None = None
 
 
 class Evaluator:
@@ -92,6 +115,8 @@ class Evaluator:
         self._steps = 0
         self._forcing: list[Delayed] = []
         self._meaning = meaning
+        self.failures: Failures | None = None
+        """Collects what an error has ended; None: nothing follows an error."""
 
     def run(self, step: Step) -> Any:
         """The value of a step, after all that it depends on.
@@ -116,6 +141,10 @@ class Evaluator:
                 else:
                     waiting.append(step)
                     step, value = inner, None
+        except ConfigError as error:
+            if self.failures is not None:
+                self.failures.error = error
+            raise
         finally:
             step.close()
             while len(waiting) > bottom:
@@ -139,6 +168,8 @@ class Evaluator:
         """The value of a delayed expression, which `place` asks for."""
         if delayed.value is not PENDING:
             return delayed.value
+        if self.failures is not None and delayed in self.failures.delayed:
+            raise self.failures.delayed[delayed]
         if delayed.busy:
             raise self._circular(delayed, place)
         self._check_depth(place, delayed.scope)
@@ -148,10 +179,23 @@ class Evaluator:
             value = delayed.value = yield self._meaning[type(delayed.expression)](
                 self, delayed.expression, delayed.scope, delayed.path
             )
+        except GeneratorExit:
+            self._give_up(delayed)
+            raise
         finally:
             delayed.busy = False
             self._forcing.pop()
         return value
+
+    def _give_up(self, delayed: Delayed) -> None:
+        """Keep the error of a value that cannot be computed, where errors are collected."""
+        failures, expression = self.failures, delayed.expression
+        if failures is None or failures.error is None or failures.error.kind in ENDLESS:
+            return
+        failures.delayed[delayed] = failures.error
+        failures.waiting += (item for item in failures.neighbours.pop(delayed, ()) if type(item) is Delayed)
+        if delayed.scope is not None and not isinstance(expression, Applied):
+            failures.expressions.append((expression, delayed.scope))
 
     def forced(self, expression: object, place: Place) -> Step:
         """The value of something that may be delayed, as a step."""
@@ -240,9 +284,19 @@ class Evaluator:
         body = function.body
         step = self._meaning.get(type(body))
         if step is not None:
-            return step(self, body, inside, path)
+            inner = step(self, body, inside, path)
+            return inner if self.failures is None else self._watched(inner, body, inside)
         assert callable(body)
         return body(self, names, path, inside)
+
+    def _watched(self, step: Step, body: Any, inside: Scope) -> Step:
+        """Evaluate the body of a function; keep it where an error ends it."""
+        try:
+            return (yield step)
+        except GeneratorExit:
+            if self.failures is not None:
+                self.failures.expressions.append((body, inside))
+            raise
 
     def apply(
         self,

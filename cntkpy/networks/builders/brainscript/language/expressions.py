@@ -40,6 +40,8 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
     RecordLiteral,
     Select,
     Subscript,
+    Unparsed,
+    parsed,
 )
 from cntkpy.networks.builders.brainscript.language.values import (
     PENDING,
@@ -97,14 +99,19 @@ def _elsewhere(name: str, scope: Scope) -> str | None:
         for outer, value in outer_scope.names.items()
         if type(value) is Delayed
     ]
-    level: list[tuple[str, Any]] = [(outer, value.expression) for outer, value in seen]
+    level: list[tuple[str, Any]] = [
+        (outer, value.expression if isinstance(value.expression, Applied) else parsed(value.expression))
+        for outer, value in seen
+    ]
     for _ in range(3):
         records = [(outer, value) for outer, value in level if type(value) is RecordLiteral]
         for outer, record in records:
             if name in record.members:
                 return f"did you mean '{outer}.{name}'?"
         level = [
-            (f"{outer}.{inner}", member.value) for outer, record in records for inner, member in record.members.items()
+            (f"{outer}.{inner}", parsed(member.value))
+            for outer, record in records
+            for inner, member in record.members.items()
         ]
     return None
 
@@ -313,7 +320,10 @@ def _record(evaluator: Evaluator, e: RecordLiteral, scope: Scope, path: Path | N
 
 
 def _array(evaluator: Evaluator, e: ArrayLiteral, scope: Scope, path: Path | None) -> Step:
-    return Array([evaluator.delayed(item, scope, (path, f"[{i}]")) for i, item in enumerate(e.items)])
+    items = [evaluator.delayed(item, scope, (path, f"[{i}]")) for i, item in enumerate(e.items)]
+    if evaluator.failures is not None:
+        evaluator.failures.neighbours.update((item, items) for item in items if type(item) is Delayed)
+    return Array(items)
     yield
 
 
@@ -333,6 +343,10 @@ def _range(evaluator: Evaluator, e: Range, scope: Scope, path: Path | None) -> S
         Delayed(Applied(e.place, function, (float(i),), {}), scope, (path, f"[{i}]")) for i in range(begin, end + 1)
     ]
     return Array(items, begin)
+
+
+def _unparsed(evaluator: Evaluator, e: Unparsed, scope: Scope, path: Path | None) -> Step:
+    return (yield evaluator.step(e.expression, scope, path))
 
 
 def _applied(evaluator: Evaluator, e: Applied, scope: Scope, path: Path | None) -> Step:
@@ -363,6 +377,7 @@ MEANING: dict[type, Callable[..., Step]] = {
     ArrayLiteral: _array,
     Range: _range,
     Applied: _applied,
+    Unparsed: _unparsed,
 }
 
 

@@ -271,13 +271,17 @@ def _caller(name: str) -> Any:
     return call
 
 
-def parse_members(text: Text) -> RecordLiteral:
+def parse_members(text: Text, string: str | None = None) -> RecordLiteral:
     """The members of a file.
+
+    Args:
+        text: where they stand.
+        string: what is parsed of it, of the same places; all by default.
 
     Raises:
         ConfigError: what is wrong, where, and what was expected.
     """
-    return _parse(text, "start")
+    return _parse(text, "start", string)
 
 
 def parse_expression(text: Text) -> Expression:
@@ -285,13 +289,13 @@ def parse_expression(text: Text) -> Expression:
     return _parse(text, "one_expression")
 
 
-def _parse(text: Text, start: str) -> Any:
+def _parse(text: Text, start: str, string: str | None = None) -> Any:
     from lark.exceptions import UnexpectedInput, VisitError
 
     with _LOCK:
         _MAKER.text = text
         try:
-            return _parser(start).parse(text.string)
+            return _parser(start).parse(text.string if string is None else string)
         except UnexpectedInput as problem:
             raise _syntax_error(text, problem) from None
         except VisitError as problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
@@ -30,13 +31,28 @@ Place = Fragment
 """Place of a value: a stretch of the text of a program."""
 
 
+class ProgramError(ConfigError):
+    """A mistake in the text of a program.
+
+    Attributes:
+        place: The place in the text.
+    """
+
+    place: Place | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConfigError, (str(self.kind), self.message, self.span, self.hint, self.notes)
+
+
 def error(
     kind: str, message: str, place: Place | None, hint: str | None = None, notes: Sequence[str] = ()
-) -> ConfigError:
+) -> ProgramError:
     """A located error, to be raised."""
     if place is None:
-        return ConfigError(kind, message, None, hint, notes)
-    return ConfigError(kind, message, place.span, hint, (*place.notes, *notes))
+        return ProgramError(kind, message, None, hint, notes)
+    problem = ProgramError(kind, message, place.span, hint, (*place.notes, *notes))
+    problem.place = place
+    return problem
 
 
 def text_of_value(value: ConfigValue, folders: Sequence[Path] = ()) -> Text:

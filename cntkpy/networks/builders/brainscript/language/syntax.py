@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from cntkpy.networks.builders.brainscript.language.source import Place
 
@@ -139,6 +141,28 @@ class Range:
     function: Expression
 
 
+class Unparsed:
+    """The value of a member of a library, which is parsed when it is first asked for.
+
+    Attributes:
+        place: the member.
+    """
+
+    def __init__(self, place: Place, parse: Callable[[Place], Expression]) -> None:
+        self.place = place
+        self._parse = parse
+
+    @cached_property
+    def expression(self) -> Expression:
+        """Parse the value, once."""
+        return self._parse(self.place)
+
+
+def parsed(expression: Expression) -> Expression:
+    """Return the expression, parsed if it was not."""
+    return expression.expression if isinstance(expression, Unparsed) else expression
+
+
 Expression = (
     Literal
     | Name
@@ -153,4 +177,5 @@ Expression = (
     | RecordLiteral
     | ArrayLiteral
     | Range
+    | Unparsed
 )

@@ -84,6 +84,20 @@ def written_operands(node: NodeValue) -> tuple[NodeValue, ...]:
     return vars(node).get(_WRITTEN, ())
 
 
+_NAME = "_name_in_program"
+"""The attribute of a node of a model file for the name that the program which made it gave."""
+
+
+def mark_name(node: NodeValue, name: str) -> None:
+    """Keep the name that a program gave a node that was read from a model file."""
+    vars(node)[_NAME] = name
+
+
+def name_in_program(node: NodeValue) -> str | None:
+    """Return the name that `mark_name` kept; None: there is none."""
+    return vars(node).get(_NAME)
+
+
 def leaves_in_order(roots: Iterable[NodeValue], members: Container[NodeValue]) -> list[NodeValue]:
     """The leaves of a depth-first walk from the roots, operands from left to right as a program wrote them, each once.
 
@@ -161,8 +175,10 @@ __all__ = [
     "keep_block",
     "leaves_in_order",
     "mark_block",
+    "mark_name",
     "mark_shown",
     "mark_written",
+    "name_in_program",
     "op_name_of",
     "shown_as",
     "written_operands",

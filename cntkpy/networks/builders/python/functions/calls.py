@@ -11,7 +11,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator, Step
-from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.library import library_members
 from cntkpy.networks.builders.brainscript.language.source import Place, text_of_file
 from cntkpy.networks.builders.brainscript.language.values import Applied, Array, Function, Origin, Record
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -45,7 +45,7 @@ def _library() -> tuple[Evaluator, Record, Place]:
     core = root_scope(evaluator, names)
     text: Text = text_of_file(LIBRARY, f"<Python's library>/{LIBRARY.name}")
     evaluator.library.append(text)
-    return evaluator, evaluator.evaluate(parse_members(text), core), Place(text, 0, 0)
+    return evaluator, evaluator.evaluate(library_members(text), core), Place(text, 0, 0)
 
 
 def evaluator() -> Evaluator:

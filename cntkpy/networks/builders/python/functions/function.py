@@ -26,7 +26,14 @@ from cntkpy.networks.builders.python.functions import calls, graph
 from cntkpy.networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
 from cntkpy.networks.builders.python.functions.attention import attention_weights
 from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
-from cntkpy.networks.builders.python.functions.blocks import keep_block, mark_written
+from cntkpy.networks.builders.python.functions.blocks import (
+    Block,
+    keep_block,
+    mark_block,
+    mark_name,
+    mark_written,
+    name_in_program,
+)
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
@@ -147,6 +154,9 @@ class Variable(Operators, Structure):
         if len(self.roots) != 1:
             return ""
         root = self.roots[0]
+        written = name_in_program(root)
+        if written is not None:
+            return written
         label = root.origin.name.rpartition(".")[2] if is_of_layer(root) else ""
         return root.name or ("b" if label == "B" else label)  # the bias of LSTM
 
@@ -158,10 +168,13 @@ class Variable(Operators, Structure):
             UserError: it has a name already, or several outputs.
         """
         root = self.root
-        if root.name and root.name != function_name:
+        if self.name and self.name != function_name:
             message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
             raise UserError("NodeExists", message, hint="alias(f, name) has another one")
-        root.name = check_name(function_name)
+        if name_in_program(root) is None:
+            root.name = check_name(function_name)
+        else:
+            mark_name(root, check_name(function_name))
 
     @property
     def uid(self) -> str:
@@ -592,7 +605,7 @@ class Function(Variable, Evaluated):
         del depth
         check_name(name)
         order = self._all()
-        exact = [node for node in order if node.name == name]
+        exact = [node for node in order if name == (name_in_program(node) or node.name)]
         if not exact:
             names = graph.names_of(order)
             exact = [node for node in order if names[node] == name or names[node].endswith(f".{name}")]
@@ -605,7 +618,9 @@ class Function(Variable, Evaluated):
         if not name.startswith("_"):
             for node in self._all():
                 path = node.origin.name if node.stored is None else node.stored.name
-                if node.name == name or path.endswith((f".{name}", ".B") if name == "b" else f".{name}"):
+                if name in (node.name, name_in_program(node)) or path.endswith(
+                    (f".{name}", ".B") if name == "b" else f".{name}"
+                ):
                     if has_value(node) and cell_of(node).value is None and not self.placeholders:
                         _ = self.model  # infers its shape
                     return Function(node)
@@ -619,12 +634,12 @@ class Function(Variable, Evaluated):
         Args:
             path: the file.
             format: of a name with `ONNX`: an ONNX model, with sequences by time first, `(steps, batch, ...)`, and
-                criteria as a value for each sample; it needs the package onnx. `"pytorch"`: a folder with the
-                function as a module of PyTorch, `model.py`, and its weights. Anything else: a model file of this
-                package.
+                criteria as a value for each sample; it needs the package onnx. `"pytorch"` or `"jax"`: a
+                folder with the function as a module of PyTorch, or as functions of JAX, `model.py`, and its weights.
+                Anything else: a model file of this package.
 
         Raises:
-            UserError: an operation has no equivalent in ONNX or PyTorch; the file cannot be written.
+            UserError: an operation has no equivalent in ONNX, PyTorch or JAX; the file cannot be written.
         """
         path = check_path("the name of a model file", filename)
         if are_free(self.roots):
@@ -640,11 +655,12 @@ class Function(Variable, Evaluated):
             outputs = tuple(node.name for node in network.groups["output"])
             save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
             return
-        if str(format).lower() == "pytorch":
+        if str(format).lower() in ("pytorch", "jax"):
             from cntkpy.networks.source.save import save_source
 
             network = as_reread(self.network)
-            save_source(path, network, tuple(node.name for node in network.groups["output"]))
+            outputs = tuple(node.name for node in network.groups["output"])
+            save_source(path, network, outputs, str(format).lower())
             return
         save_model(path, self.network)
 
@@ -776,9 +792,9 @@ def _take_last_axes(operands: Sequence[Any]) -> None:
     for node in nodes:
         if not has_value(node) or node.shape is None or 0 not in node.shape or cell_of(node).value is not None:
             continue
-        for other in nodes:
+        for neighbour in nodes:
             try:
-                sizes = () if other is node else tuple(reversed(known_shape(Function(other))))
+                sizes = () if neighbour is node else tuple(reversed(known_shape(Function(neighbour))))
             except OpenShape:
                 continue
             if len(sizes) > len(node.shape):
@@ -960,12 +976,29 @@ def as_function(network: Network) -> Function:
         if node.dynamic_axes is not None:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
+    _take_written(values)
     for value in values.values():
         revive(value, [Function(source) for source in calls.inputs_of(value)])
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]
     used = {source for node in network.nodes.values() for source in node.connected}
     roots = groups or [node for node in network.nodes.values() if node not in used]
     return Function(dict.fromkeys(values[node] for node in roots))
+
+
+def _take_written(values: Mapping[Node, NodeValue]) -> None:
+    """Let functions of a model file have the names, the operands and the blocks that the program wrote."""
+    by_name = {node.name: value for node, value in values.items()}
+    blocks: dict[int, Block] = {}
+    for node, value in values.items():
+        written = node.written
+        if written is None:
+            continue
+        mark_name(value, written.name)
+        if all(name in by_name for name in written.operands):
+            mark_written(value, (by_name[name] for name in written.operands))
+        if written.block is not None and all(name in by_name for name in written.block_operands):
+            operands = tuple(by_name[name] for name in written.block_operands)
+            mark_block(value, blocks.setdefault(written.block, Block(written.operation, operands, operands)))
 
 
 def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks import nodes as kinds
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.python.functions.blocks import leaves_in_order
+from cntkpy.networks.builders.python.functions.blocks import (
+    block_of,
+    leaves_in_order,
+    name_in_program,
+    written_operands,
+)
 from cntkpy.networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
 from cntkpy.networks.builders.python.functions.cells import OPTIONS, Cell, cell_of
 from cntkpy.networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, kept_dtype
@@ -26,6 +31,7 @@ from cntkpy.networks.builders.python.functions.nodes import (
     age,
     is_input,
     is_loaded_input,
+    is_of_layer,
     ordered,
 )
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
@@ -35,6 +41,7 @@ from cntkpy.networks.graph.axes import single_beside_steps, spread_axes
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.graph.written import Written
 
 CHANGEABLE = ("rate", "seed", "customAttributes")
 """Options of operations that a program may change after they were made."""
@@ -150,6 +157,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     made = {value: add(network, value, names[value], sequences) for value in _in_order_of_leaves(roots, order)}
     for value, node in made.items():
         node.inputs = [made[source] for source in inputs_of(value)]
+    _keep_written(made)
     if sequences:
         _broadcast(network)
     for group, members in (groups or {}).items():
@@ -172,6 +180,25 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
             cell.value = node.value
     _decide(made, HALF if network.precision == "half" else dtype)
     return model
+
+
+def _keep_written(made: Mapping[NodeValue, Node]) -> None:
+    """Keep what the program wrote for model files: names, the order of operands, blocks."""
+    numbers: dict[int, int] = {}
+    for value, node in made.items():
+        name = name_in_program(value)
+        label = value.origin.name.rpartition(".")[2] if is_of_layer(value) else ""
+        operands, block = written_operands(value), block_of(value)
+        if block is not None and not all(operand in made for operand in block.operands):
+            block = None
+        known = operands if all(operand in made for operand in operands) else ()
+        node.written = Written(
+            (value.name or ("b" if label == "B" else label)) if name is None else name,
+            tuple(made[operand].name for operand in known),
+            None if block is None else numbers.setdefault(id(block), len(numbers)),
+            "" if block is None else block.op_name,
+            () if block is None else tuple(made[operand].name for operand in block.operands),
+        )
 
 
 def _broadcast(network: Network) -> None:

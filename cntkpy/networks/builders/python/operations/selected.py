@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.checks import is_whole
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations import operators
 from cntkpy.networks.builders.python.operations.operators import Operand, reconcile_dynamic_axes
 
@@ -21,7 +23,7 @@ def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = N
         seq: the sequence.
         condition: a number for each of its steps.
         new_sequence_axis_typeinfo: two whole numbers (factor, summand): the result has `factor * length + summand`
-            steps. With (1, 0) it lies on the sequence axis of `seq`, else on one of its own.
+            steps. With (1, 0) it lies on the sequence axis of `seq`, with (0, 1) on none, else on one of its own.
         name: names the result.
 
     Raises:
@@ -29,7 +31,9 @@ def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = N
     """
     if _keeps_length("sequence.gather", new_sequence_axis_typeinfo):
         return reconcile_dynamic_axes(operators.gather(seq, condition), seq, name)
-    return operators.gather(seq, condition, name)
+    if new_sequence_axis_typeinfo is not None and tuple(new_sequence_axis_typeinfo) == (0, 1):
+        return operators.gather(seq, condition, name)
+    return on_an_axis(lambda flags, label: operators.gather(seq, flags, label), condition, name)
 
 
 def scatter(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
@@ -48,6 +52,22 @@ def scatter(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = 
     return operators.scatter(seq, condition, name)
 
 
+def on_an_axis(select: Callable[[Operand, str], Function], condition: Operand, name: str) -> Function:
+    """Select steps onto a sequence axis, also where it is known that there is one step of each sequence.
+
+    Args:
+        select: selects by a condition, and names the result.
+        condition: the condition.
+        name: names the result.
+    """
+    result = select(condition, name)
+    try:
+        has_steps = len(result.dynamic_axes) > 1
+    except OpenShape:
+        return result
+    return result if has_steps else select(operators.not_equal(condition, 0), name)
+
+
 def _keeps_length(call: str, pair: Any) -> bool:
     """Return whether the pair says that the length stays."""
     if pair is None:
@@ -58,4 +78,4 @@ def _keeps_length(call: str, pair: Any) -> bool:
     return tuple(pair) == (1, 0)
 
 
-__all__ = ["gather", "scatter"]
+__all__ = ["gather", "on_an_axis", "scatter"]

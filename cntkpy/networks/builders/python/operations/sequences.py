@@ -25,6 +25,7 @@ from cntkpy.networks.builders.python.operations.operators import (
     plus,
 )
 from cntkpy.networks.builders.python.operations.reshaping import number
+from cntkpy.networks.builders.python.operations.selected import on_an_axis
 from cntkpy.networks.builders.python.operations.steps_of import steps_of
 
 
@@ -82,7 +83,7 @@ def softmax(seq: Operand, name: str = "") -> Function:
 
 def where(condition: Operand, name: str = "") -> Function:
     """The numbers of the steps whose condition is not 0."""
-    return number(operator("Where", condition), name)
+    return on_an_axis(lambda flags, label: number(operator("Where", flags), label), condition, name)
 
 
 __all__ = ["accumulated", "delay", "over_steps", "reduce_max", "reduce_sum", "softmax", "where"]

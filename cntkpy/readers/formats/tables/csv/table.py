@@ -50,6 +50,11 @@ class CsvTable(TableFile):
         """Columns with blanks around cells that are no texts: pyarrow takes them for texts."""
         super().__init__(path, partition)
 
+    @property
+    def first_cells(self) -> list[str] | None:
+        """The cells of the first row of a file without a header; None where it has one."""
+        return None if self._text.header is not None else self._text.first
+
     def rows(self, column: str | None = None) -> list[int]:
         """Rows of every row group."""
         return [group.rows for group in self._read_groups]

@@ -1,0 +1,1 @@
+"""`cntkpy new config`: a configuration that trains on a table."""

@@ -1,1 +1,0 @@
-"""Rules of source: tensor code of nodes, a file for each family of kinds."""

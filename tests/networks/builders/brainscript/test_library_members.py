@@ -1,0 +1,56 @@
+"""A library is parsed member by member: the same members at the same places as when it is parsed at once."""
+
+from typing import Any
+
+import pytest
+
+from cntkpy.networks.builders.brainscript.language.library import library_members
+from cntkpy.networks.builders.brainscript.language.parse import parse_members
+from cntkpy.networks.builders.brainscript.language.source import text_of_file, text_of_string
+from cntkpy.networks.builders.brainscript.language.syntax import RecordLiteral, Unparsed
+from cntkpy.networks.builders.brainscript.program import LIBRARY
+from cntkpy.networks.builders.brainscript.reference import described as described_alone
+from cntkpy.networks.builders.brainscript.reference import documented
+from cntkpy.networks.builders.python.functions import calls
+
+
+def described(node: Any) -> Any:
+    """Return all of a syntax tree as tuples, places included; a record's own place is not that of its members."""
+    if isinstance(node, Unparsed):
+        return described(node.expression)
+    if isinstance(node, RecordLiteral):
+        return [(name, described(member.value)) for name, member in node.members.items()]
+    if isinstance(node, list | tuple):
+        return [described(item) for item in node]
+    if hasattr(node, "__slots__") and hasattr(node, "place"):
+        parts = {name: described(getattr(node, name)) for name in node.__slots__ if name != "place"}
+        return type(node).__name__, node.place.start, node.place.end, parts
+    return node
+
+
+@pytest.mark.parametrize("path", [LIBRARY, calls.LIBRARY], ids=["BrainScript", "Python"])
+def test_members_are_those_of_the_whole_text(path) -> None:
+    text = text_of_file(path, path.name)
+    assert len(text.string) > 1000
+    assert described(library_members(text)) == described(parse_members(text))
+
+
+def test_what_is_no_definition_of_its_own() -> None:
+    """Names in comments, texts and brackets begin no member."""
+    string = "a = [\nb = 1\n]\n// c = 2\nd = 'e\\n'\nf = {\n// g\nh = 3\ni (x) = {\nj = x\n}\n}\n"
+    text = text_of_string(string, "t.bs")
+    members = library_members(text).members
+    assert list(members) == ["a", "d", "f"]
+    assert described(library_members(text)) == described(parse_members(text))
+    inside = members["f"].value
+    assert isinstance(inside, RecordLiteral) and all(
+        isinstance(member.value, Unparsed) for member in inside.members.values()
+    )
+
+
+def test_a_function_is_described_as_among_all() -> None:
+    assert len(documented()) > 150
+    assert all(described_alone(name) == function for name, function in documented().items())
+    assert (
+        described_alone("Relu") is None and described_alone("BS.Nothing") is None and described_alone("_Input") is None
+    )
