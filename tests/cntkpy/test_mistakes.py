@@ -63,6 +63,10 @@ MISTAKES: dict[str, Callable[[], object]] = {
         (C.placeholder() + C.placeholder()).clone("share").replace_placeholder(dense()[0])
     ),
     "assign: a value of shape (3,) for": lambda: C.assign(C.parameter((2,)), C.constant([1.0, 2.0, 3.0])),
+    "sequence.unpack: 'x' has no sequence axis": lambda: C.sequence.unpack(dense()[0], 0),
+    "ToSequence": lambda: C.to_sequence(C.input_variable(())),
+    "Crop": lambda: C.crop_manual(picture(), C.input_variable((3, 9, 9)), 0, 0),
+    "the number of samples is a whole number from 1 on, not 0": lambda: C.random_sample([1.0, 2.0], 0, True),
     "combine needs a function": lambda: C.combine([]),
     "this Value has no data any more": lambda: earlier_value().asarray(),
     "Input('x') is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),

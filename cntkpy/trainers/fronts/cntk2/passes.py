@@ -146,8 +146,8 @@ def forward(
     values = values_of([*outputs, *(function for function in kept if function not in outputs)], arguments)
     state = TrainingPass.of(values, kept, arguments)
     state.compute()
-    given = {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
-    return state, _lent(given, as_numpy)
+    by_function = {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
+    return state, _lent(by_function, as_numpy)
 
 
 _LENT = "_lent"

@@ -799,7 +799,7 @@ def _take_last_axes(operands: Sequence[Any]) -> None:
                 continue
             if len(sizes) > len(node.shape):
                 pairs = zip(node.shape, sizes, strict=False)
-                node.shape = tuple(size or other_size for size, other_size in pairs)
+                node.shape = tuple(size or partner_size for size, partner_size in pairs)
 
 
 _WRITTEN_ORDER: dict[str, Sequence[int]] = {

@@ -220,10 +220,10 @@ def _input_dims(shape: Shape) -> tuple[int, ...]:
     return sizes
 
 
-def differ_by_leading_ones(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def differ_by_leading_ones(shape: tuple[int, ...], reference: tuple[int, ...]) -> bool:
     """Return whether two shapes differ only by axes of one element in front."""
-    rank = max(len(shape), len(other))
-    return shape != other and (1,) * (rank - len(shape)) + shape == (1,) * (rank - len(other)) + other
+    rank = max(len(shape), len(reference))
+    return shape != reference and (1,) * (rank - len(shape)) + shape == (1,) * (rank - len(reference)) + reference
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -537,7 +537,8 @@ def _sampled(
                 f"weights of classes are numbers from 0 on, one of them above 0, not {shorten(repr(array.tolist()))}"
             )
             raise UserError("BadValue", message)
-    result = operator(library, drawn, int(num_samples), bool(allow_duplicates), label=name)
+    count = check_whole("the number of samples", num_samples, 1)
+    result = operator(library, drawn, count, bool(allow_duplicates), label=name)
     result.root.options["seed"] = seed_option(seed)
     return result
 
