@@ -316,8 +316,8 @@ def signature_text(function: Any, name: str = "") -> str:
         function: the function.
         name: in front of the inputs; by default its own and that of its operation.
     """
-    own = f"{function.name}: " if function.name else ""
-    label = name or own + (function.op_name if len(function.roots) == 1 else "Composite")
+    prefix = f"{function.name}: " if function.name else ""
+    label = name or prefix + (function.op_name if len(function.roots) == 1 else "Composite")
     inputs = ", ".join(map(_named_type, function.signature))
     outputs = ", ".join(map(_type_text if len(function.roots) == 1 else _named_type, function.outputs))
     return f"{label}({inputs}) -> {outputs if len(function.roots) == 1 else f'Tuple[{outputs}]'}"
