@@ -78,6 +78,15 @@ def test_values_of_lists_have_steps_and_views_of_matrices_shapes() -> None:
     np.testing.assert_array_equal(C.NDArrayView.from_dense(np.eye(3))[1:].asarray(), np.eye(3)[1:])
 
 
+def test_learners_and_schedules_say_the_size_of_minibatches() -> None:
+    weights, schedule = [C.parameter((2,), init=0.0)], C.learning_parameter_schedule
+    assert C.sgd(weights, 0.1, minibatch_size=32).minibatch_size == 32
+    assert C.sgd(weights, schedule(0.1, minibatch_size=8)).minibatch_size == 8
+    assert C.sgd(weights, 0.1).minibatch_size == C.learners.IGNORE
+    specified = [schedule(0.1, size).is_minibatch_size_explicitly_specified for size in (None, 4)]
+    assert specified == [False, True]
+
+
 def test_arguments_hold_placeholders() -> None:
     step = C.Function(lambda a, b: b - a)
     assert [argument.name for argument in step.signature] == ["a", "b"]

@@ -77,6 +77,11 @@ class Learner:
         self.of_sums = False
         """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
+    @property
+    def minibatch_size(self) -> int:
+        """Number of samples that its rate is for; 0, CNTK's IGNORE: any number."""
+        return self.size or self.rate.minibatch_size
+
     def learning_rate(self) -> float:
         """Return the learning rate of now."""
         samples, sweeps = self.rate_since
