@@ -10,7 +10,7 @@ import pytest
 
 from cntkpy.cntk_config import UserError
 from cntkpy.networks import nodes
-from cntkpy.networks.source.layout import WIDTH
+from cntkpy.networks.source.layout import WIDTH, laid_out
 from cntkpy.networks.source.table import NUMBERS, REFUSED, RULES
 
 from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of, window_network
@@ -226,3 +226,19 @@ def test_names_of_python_and_of_the_file_are_kept_apart():
     assert "log_ = self.log_(torch_)" in source.text
     assert "clip(log_, 1.0, 0.0)" in source.text
     assert "class F_(nn.Module):" in source.text
+
+
+LONG = "long_function(" + "argument, " * 7 + "argument)"
+
+
+def test_a_long_statement_with_a_method_is_two_where_it_means_the_same():
+    assert laid_out(f"x = {LONG}.sum(-1)  # (batch, 1)") == f"x = {LONG}\nx = x.sum(-1)  # (batch, 1)"
+
+
+@pytest.mark.parametrize(
+    "value", [f"5 * y / {LONG}.sum()", f"y - {LONG}.sum()", f"-{LONG}.max()", f"{LONG}.expand(*x.shape[:2], 3)"]
+)
+def test_a_long_statement_stays_one_where_two_mean_something_else(value):
+    """The method is that of the last operand alone, or its arguments read the name."""
+    (statement,) = ast.parse(laid_out(f"x = {value}")).body
+    assert ast.dump(statement.value) == ast.dump(ast.parse(value, mode="eval").body)
