@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import re
 
+MAX_ERRORS = 50
+"""Errors of one text that are looked for: after each, the text is read once more."""
+MAX_CHARACTERS = 1_000_000
+"""Characters that are read for it, at most, but for a text that is larger."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _ASSIGNED = re.compile(r"([\w.\-]+)[ \t]*=(?![=>])")
 _HEADER = re.compile(r"([\w.\-]+)[ \t]*\(")
+
+
+def attempts(text: str) -> int:
+    """Return how often a text is read to find its errors.
+
+    Args:
+        text: The text.
+    """
+    return max(2, min(MAX_ERRORS, MAX_CHARACTERS // max(1, len(text))))
 
 
 def statement_at(text: str, offset: int, skipped: re.Pattern[str]) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from cntkpy.readers.formats.composite.reader import join
 from cntkpy.readers.formats.image.source import source_of
 from cntkpy.readers.pipeline.local_timeline import EpochEnd, LocalTimeline
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer, chunks_in_memory
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.window_store import WindowStore
 from cntkpy.readers.registry import Setting, find_deserializer
 from cntkpy.readers.user.deserializer import UserData, UserDeserializer
@@ -152,12 +152,12 @@ def checked(arguments: Mapping[str, Any]) -> SourceArguments:
 
 def source_from(p: SourceArguments) -> Source:
     """Return the pipeline of some arguments."""
-    options: dict[str, Any] = {
-        "frame_mode": p.frame_mode,
-        "truncation_length": p.truncation_length,
-        "local_timeline": True,
-        "max_errors": p.max_errors,
-    }
+    options = SourceOptions(
+        frame_mode=p.frame_mode,
+        truncation_length=p.truncation_length,
+        local_timeline=True,
+        max_errors=p.max_errors,
+    )
     if len(p.parts) == 1 and isinstance(p.parts[0], UserDeserializer):
         data = UserData(p.parts[0])
         store = WindowStore(data)
@@ -165,7 +165,7 @@ def source_from(p: SourceArguments) -> Source:
         order = LocalTimeline(
             store, randomize=p.randomize, window=p.window, in_samples=not p.in_chunks, seed=p.seed, end=end
         )
-        return Source(data, order, store=store, **options)
+        return Source(data, order, options, store=store)
     threads = threads_for(p.threads)
     joined = _joined(p, threads)
     window = _window(p.window, p.window if p.in_chunks and p.randomize else 0, joined)
@@ -179,7 +179,7 @@ def source_from(p: SourceArguments) -> Source:
         if limit > 2**63 - 1:
             raise ArgumentError(TOO_BIG)
         timeline.epoch_end = limit
-    return source_of(joined, timeline, threads=threads, **options)
+    return source_of(joined, timeline, replace(options, threads=threads))
 
 
 def sweep_of(source: Source) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -28,55 +29,75 @@ from .whole import GroupLoader, WholeSequences
 STATE_VERSION = 1
 
 
+@dataclass(frozen=True)
+class SourceOptions:
+    """How a source reads.
+
+    Attributes:
+        frame_mode: Whether every sequence is one sample.
+        truncation_length: Steps of the pieces that sequences are cut into; 0: sequences are whole.
+        slots: Sequences that lie side by side, per epoch; None: the minibatch size decides.
+        local_timeline: Whether every worker counts its own samples; else all walk through one minibatch and each takes
+            its part.
+        keep_in_memory: Whether all that was loaded is kept.
+        prefetch: Whether minibatches are made ahead, on background threads.
+        threads: Chunks that are loaded at once, and minibatches of whole sequences that are made at once.
+        max_errors: Invalid sequences that are tolerated.
+    """
+
+    frame_mode: bool = False
+    truncation_length: int = 0
+    slots: PerEpoch[int] | None = None
+    local_timeline: bool = False
+    keep_in_memory: bool = False
+    prefetch: bool = True
+    threads: int = 1
+    max_errors: int = 0
+
+
+DEFAULT_OPTIONS = SourceOptions()
+
+
 class Source:
     """Reads minibatches epoch by epoch. Between two calls its state is a small JSON-able dictionary.
 
-    store: where loaded sequences come from; by default a ChunkStore with keep_in_memory and memory (bytes).
-    local_timeline: every worker counts its own samples; else all walk through one minibatch and each takes its part.
-    prefetch: make minibatches ahead, on background threads; threads: load that many chunks, and make that many
-    minibatches at once if they are of whole sequences.
-    make_packer: makes the stage that packs, if there is no usual one; slots: sequences that it lays side by side, per
-    epoch.
-    max_errors: invalid sequences that are tolerated.
+    Args:
+        deserializer: The data.
+        timeline: The order.
+        options: How it reads.
+        store: Where loaded sequences come from; by default a `ChunkStore`.
+        make_packer: Makes the stage that packs, if there is no usual one.
     """
 
     def __init__(
         self,
         deserializer: Data,
         timeline: Order,
+        options: SourceOptions = DEFAULT_OPTIONS,
         *,
         store: Store | None = None,
-        frame_mode: bool = False,
-        truncation_length: int = 0,
-        local_timeline: bool = False,
-        keep_in_memory: bool = False,
-        memory: int | None = None,
-        prefetch: bool = True,
-        threads: int = 1,
-        max_errors: int = 0,
         make_packer: Callable[[Inputs], Packer] | None = None,
-        slots: PerEpoch[int] | None = None,
     ):
+        o, prefetch, threads = options, options.prefetch, options.threads
         self.deserializer, self.timeline = deserializer, timeline
         self._frees = timeline if isinstance(timeline, FreesData) else None
         invalid = InvalidSequences(
-            max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
+            o.max_errors, lambda sequences: deserializer.table.names(sequences), deserializer.table.num_sequences
         )
-        if make_packer is None and truncation_length:
-            make_packer = partial(TruncatedPacker, truncation_length=truncation_length)
-        elif make_packer is None and frame_mode and isinstance(deserializer, FrameData):
+        if make_packer is None and o.truncation_length:
+            make_packer = partial(TruncatedPacker, truncation_length=o.truncation_length)
+        elif make_packer is None and o.frame_mode and isinstance(deserializer, FrameData):
             make_packer = partial(Frames, data=deserializer)
         many = prefetch and threads > 1 and store is None and make_packer is None
         if store is None:
             at_once = threads if threads > 1 else int(prefetch)
             loading = {"threads": 0, "callers": threads} if many else {"threads": at_once}
-            options = loading if memory is None else loading | {"memory": memory}
-            store = ChunkStore(cast("Any", deserializer), keep_everything=keep_in_memory, **options)
-        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid, counts_own=local_timeline)
-        self._slots = slots
+            store = ChunkStore(cast("Any", deserializer), keep_everything=o.keep_in_memory, **loading)
+        self._inputs = inputs = Inputs(timeline, deserializer, store, invalid, counts_own=o.local_timeline)
+        self._slots = o.slots
         self._set_slots(0)
         if make_packer is None:
-            make_packer = partial(_whole_sequences, frame_mode=frame_mode, threads=threads if many else 0)
+            make_packer = partial(_whole_sequences, frame_mode=o.frame_mode, threads=threads if many else 0)
         self._packer = packer = make_packer(inputs)
         self._made: Prefetch[Made] = Prefetch(
             packer.__next__, threads=int(prefetch and not many), nbytes=_nbytes, is_last=_is_end

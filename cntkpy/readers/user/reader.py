@@ -26,7 +26,7 @@ from cntkpy.readers.common.user_code import calling
 from cntkpy.readers.errors import ArgumentError, DataError
 from cntkpy.readers.parameters import OrderParameters, check_precision
 from cntkpy.readers.pipeline.local_timeline import LocalTimeline
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.window_store import WindowStore
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.streams import DTYPES
@@ -86,7 +86,7 @@ class RowsReader(UserReader):
     def source(self, dtype: np.dtype[Any], order: OrderParameters) -> Source:
         """Every row is a sequence of one sample."""
         data = NumberedData(self, dtype, _count(self), None)
-        return Source(data, order.timeline(data), frame_mode=True, prefetch=order.prefetch)
+        return Source(data, order.timeline(data), SourceOptions(frame_mode=True, prefetch=order.prefetch))
 
 
 class SequencesReader(UserReader):
@@ -112,7 +112,7 @@ class SequencesReader(UserReader):
         if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array.min() < 1:
             raise ArgumentError(f"{call} has to give whole numbers, one a sequence, each at least 1")
         data = NumberedData(self, dtype, len(array), array)
-        return Source(data, order.timeline(data), prefetch=order.prefetch)
+        return Source(data, order.timeline(data), SourceOptions(prefetch=order.prefetch))
 
 
 class ChunksReader(UserReader, UserDeserializer):
@@ -124,7 +124,7 @@ class ChunksReader(UserReader, UserDeserializer):
         store = WindowStore(data)
         window = WINDOW if order.window is None else order.window
         timeline = LocalTimeline(store, randomize=order.randomize and window > 0, window=window, seed=order.seed)
-        return Source(data, timeline, store=store, local_timeline=True, prefetch=order.prefetch)
+        return Source(data, timeline, SourceOptions(local_timeline=True, prefetch=order.prefetch), store=store)
 
 
 class NumberedData:

@@ -12,7 +12,7 @@ from cntkpy.readers.streams import DTYPES
 
 from .features import FrameSource, UtteranceFeatures, leave_out_longer, repeated_lengths, without_duplicates
 from .frames import cut_into_chunks, set_primary
-from .labels import Labels, UtteranceLabels, check_classes
+from .labels import ClassVectors, Labels, UtteranceLabels, check_classes
 from .primary import corpus_of, labels_of_right_length
 
 if TYPE_CHECKING:
@@ -66,32 +66,30 @@ def make_features(
 
 
 def make_labels(
-    name: str, labels: Labels, dim: int, setting: Setting, joined: tuple[str, str], **options: Any
+    name: str, labels: Labels, vectors: ClassVectors, setting: Setting, joined: tuple[str, str]
 ) -> UtteranceLabels:
     """Return labels as a deserializer.
 
     Args:
         name: Name of the stream.
         labels: The labels of utterances.
-        dim: Number of classes.
+        vectors: What classes are given as.
         setting: The reader around it.
         joined: Path of the labels, and how utterances are joined, for messages.
-        options: Of `UtteranceLabels`.
 
     Raises:
         DataError: The labels do not fit the section.
     """
     corpus = corpus_of(setting)
-    check_classes(labels, dim, name)
+    check_classes(labels, vectors.dim, name)
     chosen = labels_of_right_length(labels, corpus, *joined)
     return UtteranceLabels(
         name,
         labels,
         chosen,
-        dim,
+        vectors,
         cut_into_chunks(labels.lengths[chosen]),
         corpus,
         dtype=DTYPES[setting.precision],
         frame_mode=setting.frame_mode,
-        **options,
     )

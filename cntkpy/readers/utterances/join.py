@@ -16,7 +16,7 @@ from cntkpy.readers.errors import DataError
 
 from .features import FrameSource, UtteranceFeatures
 from .frames import Utterances, cut_into_chunks
-from .labels import Labels, UtteranceLabels, check_classes
+from .labels import ClassVectors, Labels, UtteranceLabels, check_classes
 from .lists import picked
 from .side_by_side import SideBySide
 
@@ -55,7 +55,7 @@ def join_streams(
         chosen = np.array([s.where[key] for key in first.keys], np.int64)
         parts.append(
             UtteranceLabels(
-                s.name, s.labels, chosen, s.dim, chunks, corpus, targets=s.targets, states=s.states, **options
+                s.name, s.labels, chosen, ClassVectors(s.dim, s.targets, states=s.states), chunks, corpus, **options
             )
         )
     return SideBySide(parts)

@@ -84,11 +84,35 @@ def read_states(path: str) -> LabelMap:
     return states
 
 
+@dataclass(frozen=True, eq=False)
+class ClassVectors:
+    """Vectors that stand for classes.
+
+    Attributes:
+        dim: Number of classes.
+        targets: (classes, dim), vectors to be given instead of ones with a single one.
+        boundaries: Whether the first frame of a range has a 2 in place of the 1.
+        states: Names of the classes.
+    """
+
+    dim: int
+    targets: np.ndarray | None = None
+    boundaries: bool = False
+    states: LabelMap | None = None
+
+
 class UtteranceLabels(Utterances):
     """One stream of labels.
 
-    chosen: int64[U], the utterances of `labels` in order; targets: (classes, dim), vectors to be given instead of ones
-    with a single one; boundaries: the first frame of a range has a 2 in place of the 1.
+    Args:
+        name: Of the stream.
+        labels: The labels of utterances.
+        chosen: int64[U], the utterances of `labels` in order.
+        vectors: What classes are given as.
+        first: Utterances before each chunk, int64[C+1].
+        corpus: The keys.
+        dtype: Of the vectors.
+        frame_mode: Whether every frame is a sequence.
     """
 
     def __init__(
@@ -96,21 +120,18 @@ class UtteranceLabels(Utterances):
         name: str,
         labels: Labels,
         chosen: np.ndarray,
-        dim: int,
+        vectors: ClassVectors,
         first: np.ndarray,
         corpus: Corpus,
         *,
         dtype: np.dtype | type = np.float32,
         frame_mode: bool = False,
-        targets: np.ndarray | None = None,
-        boundaries: bool = False,
-        states: LabelMap | None = None,
     ):
-        self.labels, self.chosen, self.boundaries = labels, chosen, boundaries
-        dtype = np.dtype(dtype)
+        self.labels, self.chosen, self.boundaries = labels, chosen, vectors.boundaries
+        dtype, targets, states = np.dtype(dtype), vectors.targets, vectors.states
         self.class_names = {name: states.mapping} if states is not None else {}
         self.targets = None if targets is None else np.ascontiguousarray(targets, dtype)
-        dim = dim if targets is None else targets.shape[1]
+        dim = vectors.dim if targets is None else targets.shape[1]
         stream = StreamInformation(name, (dim,), targets is None, dtype)
         numbers = corpus.numbers(picked(labels.keys, chosen))
         super().__init__(stream, numbers, labels.lengths[chosen], first, corpus, frame_mode, 16 + dtype.itemsize)

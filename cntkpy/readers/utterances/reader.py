@@ -9,7 +9,7 @@ from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.readers.contracts import Deserializer
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.frame_batches import Frames
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.reader import Reader
 
 from .order import InOrder, make_timeline
@@ -48,7 +48,7 @@ class UtteranceReader(Reader):
 
 def in_file_order(data: Deserializer, prefetch: bool) -> Reader:
     """The reader of `action=write`: utterances one by one, in their own order."""
-    source = Source(data, InOrder(data.table), make_packer=Reads, prefetch=prefetch)
+    source = Source(data, InOrder(data.table), SourceOptions(prefetch=prefetch), make_packer=Reads)
     return UtteranceReader(source, single=True)
 
 
@@ -66,6 +66,8 @@ def make_reader(data: SideBySide, p: UtteranceReaderParameters, method: str) -> 
     if p.reads_frames(method):
         full = p.minibatch_mode == "full"
         make_frames = partial(Frames, data=data, full=full)
-        return UtteranceReader(Source(data, timeline, make_packer=make_frames, prefetch=p.prefetch), full=full)
+        options = SourceOptions(prefetch=p.prefetch)
+        return UtteranceReader(Source(data, timeline, options, make_packer=make_frames), full=full)
     make_packer = TruncatedReads if p.truncated else Reads
-    return UtteranceReader(Source(data, timeline, make_packer=make_packer, slots=p.slots, prefetch=p.prefetch))
+    options = SourceOptions(slots=p.slots, prefetch=p.prefetch)
+    return UtteranceReader(Source(data, timeline, options, make_packer=make_packer))

@@ -109,6 +109,23 @@ GAPS = (
 )
 """Windows farther apart than they are large, of which there is one."""
 
+
+def window_network(steps=(0, 1, 2)):
+    """The last steps of a sequence side by side, in BrainScript."""
+    delays = ":".join(
+        f"BS.Sequences.Last (PastValue (0, x, timeStep={n}, defaultHiddenActivation=0.5))" for n in steps if n
+    )
+    first = "BS.Sequences.Last (x)" if 0 in steps else ""
+    parts = ":".join(part for part in (first, delays) if part)
+    program = (
+        "{ word = DynamicAxis {} ; x = Input {3, dynamicAxis=word} ; W = ParameterTensor {(2 : DIM)}\n"
+        f"z = W * Splice ({parts}) ; featureNodes = (x) ; outputNodes = (z) }}"
+    )
+    text = program.replace("DIM", str(3 * len(steps)))
+    root = load([f"train=[action=train;modelPath=m;BrainScriptNetworkBuilder={text}]", "command=train"])
+    return filled(describe_network(root, "train").network)
+
+
 INPUT = "x = Input(3, tag=feature)\n"
 HEAD = "W = Parameter(2, {size})\nb = Parameter(2)\nz = Plus(Times(W, {of}), b, tag=output)\n"
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from cntkpy.cntk_config import UserError
@@ -12,7 +13,7 @@ from cntkpy.networks import nodes
 from cntkpy.networks.source.layout import WIDTH
 from cntkpy.networks.source.table import NUMBERS, REFUSED, RULES
 
-from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of
+from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of, window_network
 
 DIGITS = '''\
 """The model digits; its weights are in weights.safetensors."""
@@ -68,7 +69,8 @@ def test_a_residual_network_is_short(tmp_path):
     """One class for the blocks of each form, used nine times."""
     text = source_of(resnet(tmp_path), title="ResNet20").text
     assert text.count("\n") <= 120
-    assert text.count("= ResidualBlock(") == 7
+    assert "self.residual_blocks = nn.Sequential(*(ResidualBlock(16) for _ in range(3)))" in text
+    assert "self.residual_blocks2 = nn.Sequential(ResidualBlock(32), ResidualBlock(32))" in text
     assert text.count("= ShortcutBlock(") == 2
     assert "self.conv = nn.Conv2d(in_channels, channels, 3, stride=2, padding=1, bias=False)" in text
 
@@ -85,6 +87,42 @@ def test_the_layers_of_recurrences():
     assert "nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)" in layers["a stack"]
     assert "def step(" in layers["lstm with peepholes"]
     assert "for t in reversed(range(" in layers["peepholes backwards"]
+
+
+def test_what_a_recurrent_layer_is_made_of():
+    """The elements of its tensors are those of the gates' parameters; the second bias is none of them."""
+    source = source_of(of_ndl(RECURRENT["lstm"]))
+    joined = {name: tensor.joined for name, tensor in source.tensors.items() if name.startswith("lstm.")}
+    weights = joined["lstm.weight_ih_l0"]
+    assert {node.name for node in weights.sources} == {"iW", "fW", "gW", "oW"}
+    values = weights.arrange([node.value for node in weights.sources])
+    assert (values == source.tensors["lstm.weight_ih_l0"].array).all()
+    assert joined["lstm.bias_hh_l0"].sources == ()
+    assert not joined["lstm.bias_hh_l0"].known.any()
+
+
+def test_a_bias_that_is_a_sum_is_made_of_nothing_known():
+    text = RECURRENT["plain"].replace("ub))", "Plus(ub, vb)))") + "vb = Parameter(4)\n"
+    source = source_of(of_ndl(text))
+    assert source.tensors["rnn.bias_ih_l0"].joined is None
+    assert source.tensors["rnn.weight_ih_l0"].joined is not None
+
+
+def test_the_last_steps_side_by_side_are_one_call():
+    text = source_of(window_network()).text
+    assert "last_steps(x, mask, 3, 0.5)" in text
+    assert "past_value(" not in text
+    others = source_of(window_network((1, 2, 4))).text
+    assert "last_steps" not in others
+    assert "past_value(" in others
+
+
+def test_numbers_that_single_precision_has_not_keep_their_digits():
+    from cntkpy.networks.nodes.source_support.values import number
+
+    assert [number(0.5), number(0.1), number(float(np.float32(0.1)))] == ["0.5", "0.1", "0.1"]
+    assert number(0.9999985714295918) == "0.9999985714295918"
+    assert number(float("inf")) == 'float("inf")'
 
 
 def test_a_mask_is_an_argument_where_the_end_of_sequences_counts():
@@ -153,6 +191,9 @@ def test_samples_are_clean(path, monkeypatch, tmp_path):
         (tmp_path / f"{command}.py").write_text(source.text)
     if shutil.which("ruff", path=str(sys.prefix) + "/bin"):
         call = [f"{sys.prefix}/bin/ruff", "check", "--isolated", "--line-length", "100", "--select", "E,F,I,UP,B,W,C4"]
+        found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stdout
+        call = [f"{sys.prefix}/bin/ruff", "format", "--diff", "--isolated", "--line-length", "100"]
         found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
         assert found.returncode == 0, found.stdout
 

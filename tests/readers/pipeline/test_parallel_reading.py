@@ -21,7 +21,7 @@ from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.pipeline.loads import Load, Loads
 from cntkpy.readers.pipeline.prefetch import READY_VALUES, Prefetch
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.store import ChunkStore
 from cntkpy.readers.streams import StreamInformation
 
@@ -265,7 +265,7 @@ def test_invalid_sequences_are_counted_in_order(randomizer):
 
     def read(threads):
         data = Faulty([3, 77, 78, 250, 251, 252, 590])
-        source = Source(data, randomizer(data.table), threads=threads, max_errors=5)
+        source = Source(data, randomizer(data.table), SourceOptions(threads=threads, max_errors=5))
         source.set_state(EpochRequest(7))
         found = []
         try:

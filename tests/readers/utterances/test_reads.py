@@ -10,7 +10,7 @@ from numbers_data import Numbers, inputs_of
 
 from cntkpy.cntk_config import ConfigParameters, parse
 from cntkpy.readers.epochs import EpochRequest
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.truncated import TruncatedPacker
 from cntkpy.readers.utterances.order import InOrder
 from cntkpy.readers.utterances.reader import UtteranceReader, in_file_order
@@ -27,9 +27,9 @@ def slots_per_epoch(text: str) -> Any:
 def reader(kind: type[Any], slots: str = "2:3") -> UtteranceReader:
     data, per_epoch = Numbers(3, 8, longest=5), slots_per_epoch(slots)
     if kind is TruncatedPacker:
-        source = Source(data, InOrder(data.table), make_packer=TruncatedPacker, slots=per_epoch)
+        source = Source(data, InOrder(data.table), SourceOptions(slots=per_epoch), make_packer=TruncatedPacker)
         return UtteranceReader(source, per_epoch)
-    return UtteranceReader(Source(data, InOrder(data.table), make_packer=kind, slots=per_epoch))
+    return UtteranceReader(Source(data, InOrder(data.table), SourceOptions(slots=per_epoch), make_packer=kind))
 
 
 @pytest.mark.parametrize("kind", [Reads, TruncatedReads, TruncatedPacker])

@@ -18,11 +18,9 @@ from cntkpy.networks.builders.brainscript.node_values import Later, NodeValue
 from cntkpy.networks.builders.brainscript.nodes import attach_inputs
 from cntkpy.networks.builders.brainscript.outline import parts_of
 from cntkpy.networks.builders.brainscript.program import Program, evaluate_network, parse_network
-from cntkpy.networks.builders.recovery import assigned_names, blanked, statement_at
+from cntkpy.networks.builders.recovery import MAX_ERRORS, assigned_names, attempts, blanked, statement_at
 from cntkpy.networks.graph.network import Network, Node
 
-MAX_ERRORS = 50
-"""Errors of one program that are looked for."""
 MAX_EXPRESSIONS = 10_000
 """Expressions that are evaluated by themselves."""
 SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
@@ -62,7 +60,7 @@ class Mistakes:
         Args:
             text: The text, with its included files.
         """
-        for _ in range(MAX_ERRORS):
+        for _ in range(attempts(text.string)):
             try:
                 return parse_network(text)
             except ProgramError as error:

@@ -13,7 +13,7 @@ from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.parameters import check_precision
 from cntkpy.readers.pipeline.records import RecordOrder
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.streams import DTYPES, StreamInformation
 
@@ -208,7 +208,7 @@ def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
         raise DataError(f"There is no section with records in {', '.join(paths)}.", path=paths[0])
     records = BinaryRecords(dtype, streams, count, p.window)
     order = RecordOrder(records.table, full=p.minibatch_mode == "full")
-    return BinaryReader(Source(records, order, frame_mode=True, prefetch=p.prefetch), sections)
+    return BinaryReader(Source(records, order, SourceOptions(frame_mode=True, prefetch=p.prefetch)), sections)
 
 
 def check_sessions(files: Sequence[BinaryFile]) -> None:

@@ -206,20 +206,18 @@ class CBFDeserializer:
 
 def create_binary_reader(section: ConfigParameters, precision: str) -> Reader:
     """CNTKBinaryReader."""
-    from cntkpy.readers.pipeline.source import Source
+    from cntkpy.readers.pipeline.source import Source, SourceOptions
     from cntkpy.readers.reader import Reader
 
     p = CBFReaderParameters(section)
     deserializer = CBFDeserializer(str(p.file), DTYPES[check_precision(section, precision)], p.names())
-    source = Source(
-        deserializer,
-        p.timeline(deserializer),
+    options = SourceOptions(
         frame_mode=p.frame_mode,
         keep_in_memory=p.keep_in_memory,
         prefetch=p.prefetch,
         threads=threads_for(p.threads),
     )
-    return Reader(source)
+    return Reader(Source(deserializer, p.timeline(deserializer), options))
 
 
 def create_deserializer(section: ConfigParameters, setting: Setting) -> CBFDeserializer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from cntkpy.cntk_config.parameters import ConfigParameters
@@ -14,7 +15,7 @@ from cntkpy.readers.formats.image.source import pictures_in, source_of
 from cntkpy.readers.parameters import check_precision
 from cntkpy.readers.pipeline.bundle import Bundle
 from cntkpy.readers.pipeline.local_timeline import LocalTimeline
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.window_store import WindowedData, WindowStore
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.registry import Setting, find_deserializer
@@ -51,14 +52,14 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
         truncated = frame_mode = False
         section.insert(CompositeParameters.randomize.name, "false")
     parts = _parts(p, check_precision(section, precision), frame_mode)
-    options: dict[str, Any] = {
-        "frame_mode": frame_mode,
-        "truncation_length": length if truncated else 0,
-        "local_timeline": p.local_timeline,
-        "prefetch": p.prefetch,
-        "threads": threads_for(p.threads),
-        "max_errors": p.max_errors,
-    }
+    options = SourceOptions(
+        frame_mode=frame_mode,
+        truncation_length=length if truncated else 0,
+        local_timeline=p.local_timeline,
+        prefetch=p.prefetch,
+        threads=threads_for(p.threads),
+        max_errors=p.max_errors,
+    )
     if len(parts) == 1 and isinstance(parts[0], WindowedData):
         return Reader(_windowed_source(p, parts[0], options))
     parts = [IndexedUserData(part) if isinstance(part, UserData) else part for part in parts]
@@ -66,18 +67,18 @@ def create_composite_reader(section: ConfigParameters, precision: str) -> Reader
         raise p.error("deserializers", "more than one deserializer has an input with definesMBSize")
     joined = join(parts, check_data=p.check_data, allow_loss=p.allow_loss)
     if pictures_in(joined):
-        _adapt_to_pictures(p, joined, options)
-    return Reader(source_of(joined, p.timeline(joined), keep_in_memory=p.keep_in_memory, **options))
+        options = _adapted_to_pictures(p, joined, options)
+    return Reader(source_of(joined, p.timeline(joined), replace(options, keep_in_memory=p.keep_in_memory)))
 
 
-def _adapt_to_pictures(p: CompositeParameters, joined: Deserializer, options: dict[str, Any]) -> None:
-    """Defaults that are others if there are pictures; a map file alone is shuffled picture by picture."""
+def _adapted_to_pictures(p: CompositeParameters, joined: Deserializer, options: SourceOptions) -> SourceOptions:
+    """Return options whose defaults are others if there are pictures; a map file alone is shuffled by pictures."""
     if p.truncated:
         raise p.error("truncated", "pictures cannot be cut into pieces of sequences", "leave truncated out")
-    if p.given("multiThreadedDeserialization") is None:
-        options["threads"] = threads_for(True)
     if p.window is None and not isinstance(joined, Bundle) and joined.table.num_chunks == joined.table.num_sequences:
         p.config.insert(CompositeParameters.window.name, "1")
+    decides = p.given("multiThreadedDeserialization") is not None
+    return options if decides else replace(options, threads=threads_for(True))
 
 
 def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any]:
@@ -101,7 +102,7 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
     return parts
 
 
-def _windowed_source(p: CompositeParameters, data: WindowedData, options: dict[str, Any]) -> Source:
+def _windowed_source(p: CompositeParameters, data: WindowedData, options: SourceOptions) -> Source:
     """A user's deserializer: its window is counted in chunks, 128 by default, or in samples if the section says so."""
     store = WindowStore(data)
     samples = p.given("sampleBasedRandomizationWindow") is not None and p.sample_window
@@ -109,5 +110,4 @@ def _windowed_source(p: CompositeParameters, data: WindowedData, options: dict[s
     timeline = LocalTimeline(
         store, randomize=p.randomize and window > 0, window=window, in_samples=samples, seed=p.seed
     )
-    options["local_timeline"] = True
-    return Source(data, timeline, store=store, **options)
+    return Source(data, timeline, replace(options, local_timeline=True), store=store)

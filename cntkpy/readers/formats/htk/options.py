@@ -9,7 +9,7 @@ from cntkpy.readers.parameters import DeserializerParameters
 from cntkpy.readers.registry import Setting
 from cntkpy.readers.utterances.deserializers import make_features, make_labels
 from cntkpy.readers.utterances.features import UtteranceFeatures
-from cntkpy.readers.utterances.labels import UtteranceLabels
+from cntkpy.readers.utterances.labels import ClassVectors, UtteranceLabels
 from cntkpy.readers.utterances.primary import corpus_of, wanted_frames
 
 from .parameters import FeatureDeserializerParameters, FeatureParameters, LabelDeserializerParameters, LabelParameters
@@ -48,8 +48,8 @@ def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> Utteranc
     states, dim = p.state_list(), p.classes()
     p.check_type()
     labels = p.labels(states, frames, period)
-    options = {"targets": p.target_table(states), "boundaries": p.boundaries, "states": states}
-    return make_labels(name, labels, dim, setting, (p.paths()[0], _JOINED), **options)
+    vectors = ClassVectors(dim, p.target_table(states), p.boundaries, states)
+    return make_labels(name, labels, vectors, setting, (p.paths()[0], _JOINED))
 
 
 def refuse_lattices(section: ConfigParameters, setting: object = None) -> NoReturn:

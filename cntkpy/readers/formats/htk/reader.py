@@ -12,7 +12,7 @@ from cntkpy.readers.contracts import Deserializer
 from cntkpy.readers.formats.composite.reader import join
 from cntkpy.readers.parameters import ReaderParameters, check_precision
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.truncated import TruncatedPacker
 from cntkpy.readers.reader import Reader
 from cntkpy.readers.registry import Setting
@@ -46,15 +46,12 @@ def create_new_htk_reader(section: ConfigParameters, precision: str) -> Reader:
     joined = _joined(sections, check_precision(section, precision), frame_mode)
     if p.writing:
         return in_file_order(joined, p.prefetch)
-    options: dict[str, Any] = {"prefetch": p.prefetch}
     in_order = p.randomize == 0 or p.read_method == "none"
     timeline = NoRandomizer(joined.table) if in_order else BlockRandomizer(joined.table, p.randomize)
-    if frame_mode:
-        return Reader(Source(joined, timeline, frame_mode=True, **options))
-    if p.truncated:
-        source = Source(joined, timeline, make_packer=TruncatedPacker, slots=p.slots, **options)
-        return UtteranceReader(source, p.slots)
-    return Reader(Source(joined, timeline, **options))
+    if p.truncated and not frame_mode:
+        options = SourceOptions(slots=p.slots, prefetch=p.prefetch)
+        return UtteranceReader(Source(joined, timeline, options, make_packer=TruncatedPacker), p.slots)
+    return Reader(Source(joined, timeline, SourceOptions(frame_mode=frame_mode, prefetch=p.prefetch)))
 
 
 def _joined(sections: Sections, precision: str, frame_mode: bool) -> Deserializer:

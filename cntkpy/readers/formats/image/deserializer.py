@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -57,12 +58,35 @@ class Listing(Protocol):
         ...
 
 
-class Pictures:
-    """A stream of pictures, and one of labels if `label` is its (name, number of classes).
+@dataclass(frozen=True)
+class PictureFormat:
+    """The samples of pictures.
 
-    `load_sequences` gives the labels only: pictures are made when the sweep is known, by `sample`. views: every record
-    is ten sequences, cut differently. first: as in SequenceTable; by default every sequence is a chunk. beside: gives
-    the other streams of the same records, instead of labels; its chunks, lengths and keys count.
+    Attributes:
+        dtype: Their element type.
+        grayscale: Whether they have one channel.
+        views: Whether every record is ten sequences, cut differently.
+    """
+
+    dtype: np.dtype | type = np.float32
+    grayscale: bool = False
+    views: bool = False
+
+
+class Pictures:
+    """A stream of pictures, and one of labels.
+
+    `load_sequences` gives the labels only: pictures are made when the sweep is known, by `sample`.
+
+    Args:
+        name: Of the stream.
+        chain: The transforms.
+        listing: The pictures.
+        corpus: The keys.
+        format: The samples.
+        label: Name and number of classes of the stream of labels; None: there is none.
+        first: As in `SequenceTable`; by default every sequence is a chunk.
+        beside: Has the other streams of the same records, instead of labels; its chunks, lengths and keys count.
     """
 
     def __init__(
@@ -71,17 +95,15 @@ class Pictures:
         chain: Chain,
         listing: Listing,
         corpus: Corpus,
+        format: PictureFormat,
         *,
         label: tuple[str, int] | None = None,
-        dtype: np.dtype | type = np.float32,
-        grayscale: bool = False,
-        views: bool = False,
         first: np.ndarray | None = None,
         beside: Deserializer | None = None,
     ):
         opencv()
-        self.name, self.chain, self.listing, self.dtype = name, chain, listing, np.dtype(dtype)
-        self._label, self._grayscale, self._views = label, grayscale, VIEWS if views else 1
+        self.name, self.chain, self.listing, self.dtype = name, chain, listing, np.dtype(format.dtype)
+        self._label, self._grayscale, self._views = label, format.grayscale, VIEWS if format.views else 1
         self._beside = beside
         if beside is not None:
             self.table, self.chunk_bytes = beside.table, beside.chunk_bytes
@@ -91,7 +113,7 @@ class Pictures:
         self.class_names = dict(beside.class_names) if isinstance(beside, NamesClasses) else {}
         self.keep = False
         self._kept: dict[int, bytes] = {}
-        shape = chain.shape(1 if grayscale else 3)
+        shape = chain.shape(1 if format.grayscale else 3)
         self.shape = shape if shape is not None else self._shape_of_first()
         self.streams = [StreamInformation(name, self.shape, False, self.dtype)]
         if label is not None:

@@ -179,7 +179,7 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
     from cntkpy.readers.streams import DTYPES
 
     from .base64_file import Base64File
-    from .deserializer import Pictures
+    from .deserializer import PictureFormat, Pictures
 
     name, stream, label = p.streams()
     dtype = np.dtype(DTYPES[check_precision(p.config, setting.precision)])
@@ -197,10 +197,8 @@ def _pictures(p: ImageParameters, setting: Setting, until_mean: bool, listing: C
         chain,
         pictures,
         corpus,
+        PictureFormat(dtype, p.grayscale, p.views),
         label=label,
-        dtype=dtype,
-        grayscale=p.grayscale,
-        views=p.views,
         first=pictures.first if isinstance(pictures, Base64File) else None,
     )
 
@@ -288,7 +286,7 @@ def old_pictures(p: ImageReaderParameters, precision: str, *, until_mean: bool =
     from cntkpy.readers.formats.image.transforms.chain import old_chain
     from cntkpy.readers.streams import DTYPES
 
-    from .deserializer import Pictures
+    from .deserializer import PictureFormat, Pictures
     from .map_file import MapFile
 
     name, features, label = p.streams()
@@ -302,10 +300,8 @@ def old_pictures(p: ImageReaderParameters, precision: str, *, until_mean: bool =
         chain,
         MapFile(str(p.file), label[1] if label else None, corpus),
         corpus,
+        PictureFormat(dtype, gray, features.crop_type == "multiview10"),
         label=label,
-        dtype=dtype,
-        grayscale=gray,
-        views=features.crop_type == "multiview10",
     )
 
 
@@ -313,6 +309,7 @@ def create_image_reader(section: ConfigParameters, precision: str) -> Reader:
     """ImageReader."""
     from cntkpy.readers.common.threads import threads_for
     from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer
+    from cntkpy.readers.pipeline.source import SourceOptions
     from cntkpy.readers.reader import Reader
 
     from .source import PictureSource
@@ -320,13 +317,11 @@ def create_image_reader(section: ConfigParameters, precision: str) -> Reader:
     p = ImageReaderParameters(section)
     pictures = old_pictures(p, precision)
     timeline = BlockRandomizer(pictures.table, 1, seed=p.seed) if p.randomize else NoRandomizer(pictures.table)
-    source = PictureSource(
-        pictures,
-        timeline,
-        threads=p.threads or threads_for(True),
-        prefetch=p.prefetch,
-        max_errors=p.max_errors,
-        keep_in_memory=p.keep_in_memory,
+    options = SourceOptions(
         frame_mode=True,
+        keep_in_memory=p.keep_in_memory,
+        prefetch=p.prefetch,
+        threads=p.threads or threads_for(True),
+        max_errors=p.max_errors,
     )
-    return Reader(source)
+    return Reader(PictureSource(pictures, timeline, options))

@@ -15,13 +15,13 @@ import numpy as np
 
 from cntkpy.readers.common.chunk import Part
 from cntkpy.readers.common.planned import Planned
-from cntkpy.readers.contracts import Deserializer
+from cntkpy.readers.contracts import Deserializer, Order
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.assembly import Inputs, Made
 from cntkpy.readers.pipeline.bundle import Bundle, SideBySide
 from cntkpy.readers.pipeline.pack import FramePacker, SequencePacker, place
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 
 from .decode import PictureError
 from .deserializer import Pictures
@@ -47,11 +47,9 @@ def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
     ]
 
 
-def source_of(data: Deserializer, timeline: Any, *, threads: int, **options: Any) -> Source:
-    """The pipeline of a deserializer: one that decodes pictures, if there are any in it."""
-    if not pictures_in(data):
-        return Source(data, timeline, threads=threads, **options)
-    return PictureSource(data, timeline, threads=threads, **options)
+def source_of(data: Deserializer, timeline: Order, options: SourceOptions) -> Source:
+    """Return the pipeline of a deserializer: one that decodes pictures, if there are any in it."""
+    return PictureSource(data, timeline, options) if pictures_in(data) else Source(data, timeline, options)
 
 
 class DirectStore:
@@ -73,34 +71,20 @@ class DirectStore:
 
 
 class PictureSource(Source):
-    """A pipeline some of whose streams are pictures. threads: how many decode them."""
+    """A pipeline some of whose streams are pictures; `threads` of the options decode them."""
 
-    def __init__(
-        self,
-        data: Deserializer,
-        timeline: Any,
-        *,
-        threads: int,
-        truncation_length: int = 0,
-        prefetch: bool = True,
-        frame_mode: bool = False,
-        keep_in_memory: bool = False,
-        **options: Any,
-    ):
-        if truncation_length:
+    def __init__(self, data: Deserializer, timeline: Order, options: SourceOptions):
+        if options.truncation_length:
             raise DataError("Pictures cannot be cut into pieces of sequences.", hint="leave truncated out")
         self.pictures = pictures_in(data)
         first = data.parts[0] if isinstance(data, Bundle) else data
-        if isinstance(first, Pictures):
-            options["store"] = DirectStore(data)
-        make_packer = partial(_Ahead, source=self, ahead=prefetch, frame_mode=frame_mode)
-        super().__init__(
-            data, timeline, prefetch=prefetch, keep_in_memory=keep_in_memory, make_packer=make_packer, **options
-        )
+        store = DirectStore(data) if isinstance(first, Pictures) else None
+        make_packer = partial(_Ahead, source=self, ahead=options.prefetch, frame_mode=options.frame_mode)
+        super().__init__(data, timeline, replace(options, threads=1), store=store, make_packer=make_packer)
         for pictures, _ in self.pictures:
-            pictures.keep = keep_in_memory
-        self._pool = ThreadPoolExecutor(threads, "cntkpy-pictures")
-        self.threads = threads
+            pictures.keep = options.keep_in_memory
+        self.threads = options.threads
+        self._pool = ThreadPoolExecutor(self.threads, "cntkpy-pictures")
 
     def submit(self, work: Any, *arguments: Any) -> Future[Any]:
         """Let a thread do something."""

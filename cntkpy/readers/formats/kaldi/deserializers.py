@@ -9,7 +9,7 @@ from cntkpy.readers.registry import Setting
 from cntkpy.readers.streams import DTYPES
 from cntkpy.readers.utterances.deserializers import make_features, make_labels
 from cntkpy.readers.utterances.features import UtteranceFeatures
-from cntkpy.readers.utterances.labels import UtteranceLabels
+from cntkpy.readers.utterances.labels import ClassVectors, UtteranceLabels
 from cntkpy.readers.utterances.primary import corpus_of, wanted_frames
 
 from .features import open_features
@@ -51,4 +51,4 @@ def create_labels(section: ConfigParameters, setting: Setting) -> UtteranceLabel
     p = KaldiLabelParameters(inside)
     labels, dim, targets, states = open_labels(p, wanted_frames(corpus_of(setting))[0])
     joined = str(p.labels), "utterances are joined by their keys"
-    return make_labels(name, labels, dim, setting, joined, targets=targets, states=states)
+    return make_labels(name, labels, ClassVectors(dim, targets, states=states), setting, joined)

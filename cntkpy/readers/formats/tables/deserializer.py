@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -51,6 +52,24 @@ ENTRY_BYTES, SAMPLE_BYTES = 8, 8
 _MOST_CHUNKS = 1 << 20
 
 
+@dataclass(frozen=True)
+class RowKeys:
+    """Keys of rows.
+
+    Attributes:
+        column: The column that has them; None: none has.
+        corpus: The keys of the reader around.
+        primary: Whether they come first, so that they may decide that keys are texts.
+    """
+
+    column: str | None = None
+    corpus: Corpus | None = None
+    primary: bool = False
+
+
+NO_KEYS = RowKeys()
+
+
 class TableDeserializer:
     """Tables of the same columns, one after the other.
 
@@ -61,12 +80,10 @@ class TableDeserializer:
         tables: the files.
         streams: what is read of them.
         dtype: of the values.
-        key: the column with the keys of the rows; without one they are numbered from 0 through all files.
-        corpus: how keys are understood.
+        keys: the keys of the rows; without a column of them they are numbered from 0 through all files.
         threads: whether several threads decode the columns of a row group.
         condition: what rows have to fulfil to be read.
         pictures: the columns of pictures, which are read apart; their bytes count as those of chunks.
-        primary: whether it comes first, so that it may decide that keys are texts.
 
     Raises:
         DataError: a file has no such column, or one of another type; a row that is looked at is malformed.
@@ -79,14 +96,13 @@ class TableDeserializer:
         tables: Sequence[TableFile],
         streams: Sequence[TableStream],
         dtype: np.dtype | type = np.float32,
+        keys: RowKeys = NO_KEYS,
         *,
-        key: str | None = None,
-        corpus: Corpus | None = None,
         threads: bool = False,
         condition: Filter | None = None,
         pictures: Sequence[str] = (),
-        primary: bool = False,
     ) -> None:
+        key, corpus = keys.column, keys.corpus
         self._tables, self._streams, self.dtype = list(tables), list(streams), np.dtype(dtype)
         self._threads = threads
         self._columns = list(dict.fromkeys(column for s in streams for column in s.columns))
@@ -107,9 +123,9 @@ class TableDeserializer:
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {s.name: partial(_by_number, s) for s in named}
         first = starts_of([group.rows for group in self.groups])
         lengths, samples = self._lengths()
-        keys = self._keys(key, corpus or Corpus(), primary) if key is not None else None
-        if keys is None and self._filtered:
-            keys = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
+        numbers = self._keys(key, corpus or Corpus(), keys.primary) if key is not None else None
+        if numbers is None and self._filtered:
+            numbers = np.concatenate([group.numbers() for group in self.groups]).astype(np.uint64)
         named_keys = corpus if corpus is not None and not corpus.numeric else None
         if named_keys is not None and key is None:
             raise DataError(
@@ -117,7 +133,7 @@ class TableDeserializer:
                 path=self.files[0],
                 hint="keyColumn = NAME says which column has them",
             )
-        self.table = SequenceTable(first, lengths, keys, named_keys)
+        self.table = SequenceTable(first, lengths, numbers, named_keys)
         width = sum(ENTRY_BYTES if s.sparse else s.dim * self.dtype.itemsize for s in streams)
         self.chunk_bytes = samples * (width + SAMPLE_BYTES * len(streams))
         for group, nbytes in zip(self.groups, self.chunk_bytes.tolist(), strict=True):

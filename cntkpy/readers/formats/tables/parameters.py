@@ -320,7 +320,7 @@ def create_csv(section: ConfigParameters, setting: Setting) -> Deserializer:
 def _create(p: TableParameters, setting: Setting) -> Deserializer:
     from cntkpy.readers.streams import DTYPES
 
-    from .deserializer import TableDeserializer
+    from .deserializer import RowKeys, TableDeserializer
 
     streams, pictures = p.streams(), p.pictures()
     precision = check_precision(p.config, setting.precision)
@@ -328,12 +328,10 @@ def _create(p: TableParameters, setting: Setting) -> Deserializer:
         p.tables(),
         streams,
         DTYPES[precision],
-        key=str(p.key_column) if p.key_column is not None else None,
-        corpus=setting.corpus,
+        RowKeys(str(p.key_column) if p.key_column is not None else None, setting.corpus, setting.primary),
         threads=setting.threads > 1,
         condition=p.condition(),
         pictures=[item.column(name) for name, item in pictures],
-        primary=setting.primary,
     )
     if not pictures:
         return data
@@ -348,7 +346,7 @@ def _pictures(
 ) -> Pictures:
     """A stream of pictures; with_rows: together with the other streams of the rows."""
     from cntkpy.readers.common.corpus import Corpus
-    from cntkpy.readers.formats.image.deserializer import Pictures
+    from cntkpy.readers.formats.image.deserializer import PictureFormat, Pictures
     from cntkpy.readers.formats.image.transforms.chain import make_chain
 
     from .pictures import PictureColumn
@@ -357,4 +355,4 @@ def _pictures(
     listing = PictureColumn(data.groups, p.column(name), data.table.keys)
     corpus, first = setting.corpus or Corpus(), data.table.first
     rows = data if with_rows else None
-    return Pictures(name, chain, listing, corpus, dtype=data.dtype, grayscale=p.grayscale, first=first, beside=rows)
+    return Pictures(name, chain, listing, corpus, PictureFormat(data.dtype, p.grayscale), first=first, beside=rows)

@@ -175,12 +175,12 @@ def create_tar(section: ConfigParameters, setting: Setting) -> Deserializer:
         parts.append(TarValues(shards, columns, values, table, dtype))
     for name, stream in streams:
         if stream.transforms is not None:
-            from cntkpy.readers.formats.image.deserializer import Pictures
+            from cntkpy.readers.formats.image.deserializer import PictureFormat, Pictures
             from cntkpy.readers.formats.image.transforms.chain import make_chain
 
             from .deserializer import TarPictures
 
             chain = make_chain(stream.transforms, dtype, 1 if p.grayscale else 3, until_mean=False)
             listing = TarPictures(shards, endings.index(stream.endings(name)), keys)
-            parts.append(Pictures(name, chain, listing, corpus, dtype=dtype, grayscale=p.grayscale, first=shards.first))
+            parts.append(Pictures(name, chain, listing, corpus, PictureFormat(dtype, p.grayscale), first=shards.first))
     return parts[0] if len(parts) == 1 else SideBySide(parts)

@@ -180,7 +180,7 @@ class TextReaderParameters(TextFormatParameters, OrderParameters):
 
 def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     """CNTKTextFormatReader."""
-    from cntkpy.readers.pipeline.source import Source
+    from cntkpy.readers.pipeline.source import Source, SourceOptions
     from cntkpy.readers.reader import Reader
 
     p = TextReaderParameters(section)
@@ -189,10 +189,8 @@ def create_text_reader(section: ConfigParameters, precision: str) -> Reader:
     threads = threads_for(p.threads)
     deserializer = p.deserializer(precision, ordered=not order, threads=threads, alone=True)
     timeline = p.timeline(deserializer)
-    source = Source(
-        deserializer, timeline, frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads
-    )
-    return Reader(source)
+    options = SourceOptions(frame_mode=frame_mode, keep_in_memory=keep, prefetch=prefetch, threads=threads)
+    return Reader(Source(deserializer, timeline, options))
 
 
 def create_deserializer(section: ConfigParameters, setting: Setting) -> Deserializer:

@@ -12,7 +12,7 @@ from cntkpy.readers.contracts import Data
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.pipeline.records import RecordOrder
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.reader import Reader
 
 from .cache import Cache, Stale
@@ -59,7 +59,7 @@ class UCIReader(Reader):
         order = RecordOrder(
             data.table, s.block, full=s.full, wraps=True, complain=lambda text: s.reader.error("randomize", text)
         )
-        return Source(data, order, frame_mode=True, prefetch=s.reader.prefetch)
+        return Source(data, order, SourceOptions(frame_mode=True, prefetch=s.reader.prefetch))
 
     def start(self, request: EpochRequest) -> None:
         """Go to the start of an epoch."""

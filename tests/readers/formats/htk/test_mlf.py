@@ -14,7 +14,7 @@ from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.htk import mlf
 from cntkpy.readers.formats.htk.mlf import read_labels
 from cntkpy.readers.formats.htk.script import read_script
-from cntkpy.readers.utterances.labels import Labels, UtteranceLabels, read_states
+from cntkpy.readers.utterances.labels import ClassVectors, Labels, UtteranceLabels, read_states
 
 pytestmark = pytest.mark.malformed
 
@@ -176,7 +176,9 @@ def test_all_frames_of_all_utterances_are_labelled(tmp_path: Path):
     script = read_script([str(tmp_path / "s.scp")])
     assert found.keys == script.keys and found.contiguous.all()
     assert np.array_equal(found.lengths, script.last - script.first + 1)
-    data = UtteranceLabels("y", found, np.arange(40), len(names), np.array([0, 40]), Corpus(False), frame_mode=True)
+    data = UtteranceLabels(
+        "y", found, np.arange(40), ClassVectors(len(names)), np.array([0, 40]), Corpus(False), frame_mode=True
+    )
     whole, single = data.load_chunk(0).streams["y"].indices, data.frame_batches(np.arange(at), [0, at])[0]["y"].indices
     assert whole is not None and np.array_equal(whole, single)
     assert np.bincount(whole, minlength=len(names)).tolist() == list(wanted.values())

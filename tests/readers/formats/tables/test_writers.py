@@ -9,7 +9,7 @@ import pytest
 
 from cntkpy.readers import ArrowDeserializer, DataError, MinibatchSource, ParquetDeserializer, StreamDef, StreamDefs
 from cntkpy.readers.common.corpus import Corpus
-from cntkpy.readers.formats.tables.deserializer import TableDeserializer
+from cntkpy.readers.formats.tables.deserializer import RowKeys, TableDeserializer
 from cntkpy.readers.formats.tables.files import ArrowTable, ParquetTable, TableFile
 from cntkpy.readers.formats.tables.nested import nested_names
 from cntkpy.readers.formats.tables.stream import TableStream
@@ -150,7 +150,7 @@ def test_keys_may_be_uuids_and_json() -> None:
     for name, keys in expected.items():
         corpus = Corpus(numeric=False)
         stream = TableStream("x", 1, False, ("DOUBLE",), False, None)
-        data = TableDeserializer([table], [stream], key=name, corpus=corpus)
+        data = TableDeserializer([table], [stream], keys=RowKeys(name, corpus))
         assert data.table.keys is not None
         assert [corpus.name(number) for number in data.table.keys.tolist()] == keys
 

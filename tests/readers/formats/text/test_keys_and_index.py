@@ -26,7 +26,7 @@ from cntkpy.readers.formats.text import index as index_module
 from cntkpy.readers.formats.text.index import IndexOptions, build_index
 from cntkpy.readers.kernels import budget
 from cntkpy.readers.pipeline.randomize import NoRandomizer
-from cntkpy.readers.pipeline.source import Source
+from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.streams import StreamInformation
 
 
@@ -270,7 +270,7 @@ class Faulty:
 
 def faulty(bad, most, size=4, **options):
     data = Faulty(bad)
-    source = Source(data, NoRandomizer(data.table), max_errors=most, **options)
+    source = Source(data, NoRandomizer(data.table), SourceOptions(max_errors=most, **options))
     source.set_state(EpochRequest(size, 0, 30))
     found = []
     while (m := next(source, None)) is not None:

@@ -270,7 +270,7 @@ def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
     from cntkpy.readers.formats.binary.reader import BinaryRecords, open_files, streams_of
     from cntkpy.readers.pipeline import store
     from cntkpy.readers.pipeline.records import RecordOrder
-    from cntkpy.readers.pipeline.source import Source
+    from cntkpy.readers.pipeline.source import Source, SourceOptions
     from tests.readers.formats.binary.test_binary import write
 
     count = 20_000
@@ -278,7 +278,7 @@ def test_a_large_cache_takes_little_memory(tmp_path: Path) -> None:
     write(tmp_path / "x.bin", f"wrecords={count} ; x=[dim=8;sectionType=Data]", {"x": values})
     _, sections, _ = open_files([str(tmp_path / "x.bin")])
     records = BinaryRecords(np.float32, streams_of(sections, np.dtype(np.float32)), count, 1000)
-    source = Source(records, RecordOrder(records.table), frame_mode=True, prefetch=False)
+    source = Source(records, RecordOrder(records.table), SourceOptions(frame_mode=True, prefetch=False))
     source.store = store.ChunkStore(records, memory=100_000, threads=0)
     source.set_state(EpochRequest(100))
     most, seen = 0, []

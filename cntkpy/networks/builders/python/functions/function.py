@@ -10,6 +10,7 @@ Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, Self, runtime_checkable
@@ -60,7 +61,9 @@ from cntkpy.networks.builders.python.functions.nodes import (
     is_loaded_input,
     is_of_layer,
     is_trained,
+    note_user,
     ordered,
+    users_of,
 )
 from cntkpy.networks.builders.python.functions.parts import check_index, indexed, runs
 from cntkpy.networks.builders.python.functions.per_sample import keep_criterion, per_sample
@@ -184,6 +187,8 @@ class Variable(Operators, Structure):
         """The shape of a sample; the axes of sequence and minibatch do not count. -1: a parameter's, not known yet."""
         root = self.root
         value = cell_of(root).value
+        if value is None and _takes_size_of_users(root):
+            value = cell_of(root).value
         if value is not None:
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
@@ -244,7 +249,7 @@ class Variable(Operators, Structure):
     @property
     def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
-        kinds = [INPUTS.get(argument.root, Input(False)) for argument in self.arguments]
+        kinds = [INPUTS.get(argument.root, Input(False)) for argument in self.data_arguments]
         inputs = [kind for kind in kinds if not kind.static]
         makes_batch = not inputs and any(node.operation.name == "ToBatch" for node in self._all())
         if not inputs and not makes_batch:
@@ -321,11 +326,16 @@ class Variable(Operators, Structure):
 
     @property
     def arguments(self) -> tuple[Function, ...]:
-        """The inputs of data that it depends on.
+        """The inputs that it depends on: of data, and placeholders that stand for them.
 
         Their order is that of a depth-first walk from the function, through operands from left to right as the program
         wrote them: those of `(c - a) / b` are c, a and b. Of a block, parameters come before what it was applied to.
         """
+        return tuple(leaf for leaf in self._leaves() if leaf.is_input or leaf.is_placeholder)
+
+    @property
+    def data_arguments(self) -> tuple[Function, ...]:
+        """The inputs of data that it depends on, without placeholders; see `arguments`."""
         return tuple(leaf for leaf in self._leaves() if leaf.is_input)
 
     @property
@@ -336,6 +346,7 @@ class Variable(Operators, Structure):
         if array is None:
             if not has_value(self.root):
                 raise UserError("NoValue", f"{self!r} has no value of its own; use eval")
+            _takes_size_of_users(self.root)
             array = self.model.nodes[self.root].value
         if array is None:
             raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
@@ -481,7 +492,7 @@ class Function(Variable, Evaluated):
     @property
     def signature(self) -> tuple[Function, ...]:
         """The inputs that a call of it takes, in their order: placeholders, then inputs."""
-        return self.placeholders + self.arguments
+        return self.placeholders + self.data_arguments
 
     def argument_map(self, *arguments: Any, **named: Any) -> dict[Function, Any]:
         """By input, what a call with these arguments gives it.
@@ -545,8 +556,23 @@ class Function(Variable, Evaluated):
         return self
 
     def replace_placeholder(self, substitution: Any) -> Function:
-        """This function with an input in the place of its only placeholder."""
-        return self.replace_placeholders({self.placeholders[0]: substitution})
+        """Put an input in the place of the only placeholder of this function.
+
+        Args:
+            substitution: the input, or another function.
+
+        Returns:
+            The function.
+
+        Raises:
+            UserError: it has none, or several.
+        """
+        placeholders = self.placeholders
+        if len(placeholders) != 1:
+            message = f"replace_placeholder: {self!r} has {len(placeholders)} placeholders, not one"
+            hint = "replace_placeholders({placeholder: input, ...}) says which" if placeholders else ""
+            raise UserError("WrongArguments", message, hint=hint)
+        return self.replace_placeholders({placeholders[0]: substitution})
 
     def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
         """A copy.
@@ -704,6 +730,16 @@ class Function(Variable, Evaluated):
         return f"{kind}('{self.name}')" if self.name else kind
 
 
+def _takes_size_of_users(root: NodeValue) -> bool:
+    """Give a parameter with sizes to be inferred those that an operation on it says; False: none says them."""
+    for user in users_of(root):
+        with suppress(UserError):  # a placeholder is left, or shapes do not fit
+            _ = Function(user).model
+        if cell_of(root).value is not None:
+            return True
+    return False
+
+
 def known_shape(x: Function) -> tuple[int, ...]:
     """The shape of a function.
 
@@ -732,11 +768,36 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     """
     begin = label or name.rpartition(".")[2]
     operands = [to_operand(argument) for argument in arguments]
+    if name in _ELEMENTWISE:
+        _take_last_axes(operands)
     made = named_function(calls.call(name, *operands, name=begin, **named), label)
     order = _WRITTEN_ORDER.get(name, range(len(operands)))
     written = [operands[index] for index in order if index < len(operands)]
     mark_written(made.root, (operand for operand in written if isinstance(operand, NodeValue)))
+    for operand in operands:
+        if isinstance(operand, NodeValue):
+            note_user(operand, made.root)
     return made
+
+
+_ELEMENTWISE = ("ElementDivide", "ElementTimes", "Minus", "Plus")
+"""Operators element by element whose operands may be parameters with sizes to be inferred."""
+
+
+def _take_last_axes(operands: Sequence[Any]) -> None:
+    """Give a parameter of fewer axes than another operand the sizes of the last ones, as CNTK 2.7 does."""
+    nodes = [operand for operand in operands if isinstance(operand, NodeValue)]
+    for node in nodes:
+        if not has_value(node) or node.shape is None or 0 not in node.shape or cell_of(node).value is not None:
+            continue
+        for other in nodes:
+            try:
+                sizes = () if other is node else tuple(reversed(known_shape(Function(other))))
+            except OpenShape:
+                continue
+            if len(sizes) > len(node.shape):
+                pairs = zip(node.shape, sizes, strict=False)
+                node.shape = tuple(size or other_size for size, other_size in pairs)
 
 
 _WRITTEN_ORDER: dict[str, Sequence[int]] = {

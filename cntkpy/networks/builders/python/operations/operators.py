@@ -399,7 +399,7 @@ def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, 
 
 
 def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Function:
-    if isinstance(initial, Function) and (initial.placeholders or (initial.arguments and _has_placeholder(x))):
+    if isinstance(initial, Function) and (initial.placeholders or (initial.data_arguments and _has_placeholder(x))):
         shape = _known_shape(initial)  # the states have it as well
         return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True, shape=shape)
     return _shifted(x, initial, steps, name)
@@ -420,7 +420,7 @@ def _has_placeholder(x: Operand) -> bool:
 
 
 def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
-    if isinstance(initial, Function) and initial.arguments:  # a value for each sequence
+    if isinstance(initial, Function) and initial.data_arguments:  # a value for each sequence
         outside = operator(f"BS.Loop.Is{'First' if steps > 0 else 'Last'}N", math.fabs(steps), steps_of(x))
         start = broadcast_as(initial, steps_of(x), "initial_state")
         return element_select(outside, start, _shifted(x, None, steps, ""), name)
