@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.narrowing import is_several
@@ -80,7 +80,7 @@ def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
 def _joined(functions: Any) -> OwnFunction:
     """One function of what a Python function gave, which may be several."""
     if isinstance(functions, dict):  # each value has the name of its key
-        named: dict[str, Any] = functions
+        named = cast("dict[str, Any]", functions)
         functions = tuple(alias(function, name) for name, function in named.items())
     several = functions if is_several(functions) else (functions,)
     return OwnFunction(root for function in several for root in function.roots)

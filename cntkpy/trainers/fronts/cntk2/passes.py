@@ -1,7 +1,7 @@
 """Functions in training mode: values, and gradients that belong to them."""
 
 # What programs give is of any type.
-# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
