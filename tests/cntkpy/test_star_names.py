@@ -84,7 +84,7 @@ def test_helpers_of_the_internal_package() -> None:
     assert sanitize.sanitize_dtype_numpy("float") is np.float32 and sanitize.sanitize_dtype_cntk(np.float64) == 2
     assert sanitize.sanitize_axis(None) == C.Axis.all_static_axes() and sanitize.sanitize_2d_number(2) == (2, 2)
     assert sanitize.sanitize_permutation((-1, 0)) == [1, 0]
-    assert sanitize.sanitize_batch(x, [[1, 2]]).shape == (1, 1, 2)
+    assert sanitize.sanitize_batch(x, [[1, 2]]).shape == (1, 1, 2)  # a list has an axis of steps
     assert utils.get_data_type(x, np.zeros(2, np.float64)) is np.float64
     assert utils.get_python_function_arguments(lambda a, b, c=3: None) == (["a", "b"], {})
     assert utils.map_function_arguments(["p", "q"], {"p": "p", "q": "q"}, 1, q=2) == {"p": 1, "q": 2}
