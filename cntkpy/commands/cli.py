@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -284,6 +285,13 @@ def plot_command(logs: tuple[str, ...], out: str | None, node: str | None, netwo
 @click.option("--command", default="", metavar="NAME", help="Command of a configuration whose network is written.")
 @click.option("--training", is_flag=True, help="Write train.py, too: the training of a configuration, for PyTorch.")
 @click.option(
+    "--data",
+    "own_data",
+    type=click.Choice(["own", "cntkpy"]),
+    default="own",
+    help="What reads the data of train.py: its own code, or the readers of cntkpy, in their order.",
+)
+@click.option(
     "--check/--no-check",
     default=None,
     help="Compare with onnxruntime, PyTorch or JAX.  [default: where it is installed]",
@@ -295,6 +303,7 @@ def export_command(
     to: str | None,
     command: str,
     training: bool,
+    own_data: str,
     check: bool | None,
     **settings: Any,
 ) -> int:
@@ -307,7 +316,8 @@ def export_command(
                 "--training writes a program of PyTorch. Use --to pytorch, or leave out --training: --to jax writes the"
                 " model, whose apply is differentiable."
             )
-        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], command, check, training))
+        options = command, check, training, own_data
+        return export_source(AskedSource(model, out, to.lower(), settings["outputs"], *options))
     from cntkpy.commands.tools.export import Asked, export_file
     from cntkpy.networks.onnx.export import Settings
 
@@ -389,10 +399,22 @@ def _guarded_usage(command: Callable[[], int]) -> int:
         error.show()
         return EXIT_USAGE
     except click.ClickException as error:
+        error.message += _nearest_choice(error.message)
         error.show()
         return error.exit_code
     except click.Abort:  # what click makes of Ctrl-C
         raise KeyboardInterrupt from None
+
+
+def _nearest_choice(message: str) -> str:
+    """Return advice for a word that is none of the choices which click lists; empty if none is near."""
+    match = re.search(r"'([^']*)' is not one of (.*)\.", message)
+    if match is None:
+        return ""
+    from cntkpy.cntk_config.base.spelling import nearest
+
+    meant = nearest(match[1], re.findall("'([^']*)'", match[2]))
+    return f" Did you mean '{meant}'?" if meant is not None else ""
 
 
 def _failure(error: Exception) -> int:

@@ -26,7 +26,7 @@ _PARTS = re.compile(r"[^\\/:|]+")
 
 
 def dollar_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
-    """Half variables, and paths in which a part is called as a variable is."""
+    """Report half variables, and paths in which a part is called as a variable is."""
     variables = used_variables(root)
     plain = set(_plain_names(top))
     names = {name.lower() for name in plain} | variables

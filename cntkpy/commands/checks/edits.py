@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
-    """The commands of a MEL script, each against its declaration; if these are right, the nodes that they name."""
+    """Check the commands of a MEL script against their declarations, and the nodes that they name."""
     if not section.exists("editPath"):
         return
     from cntkpy.cntk_config.parameters import read_text_file
@@ -68,7 +68,7 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
 
 
 def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
-    """Changes after the last command that writes a file; all of them, if there is none."""
+    """Report changes after the last command that writes a file, or a script that writes none."""
     from cntkpy.networks.mel.commands import find
     from cntkpy.networks.mel.parse import Command, Inline
 
@@ -106,7 +106,7 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
             self.saved[os.path.normpath(path)] = as_reread(network)
 
         def dump(self, path: str, network: Network, nodes: Iterable[Node], values: bool) -> None:
-            """Nothing is written."""
+            """Write nothing."""
 
     log = logging.getLogger("cntkpy.networks")
     silent, log.disabled = log.disabled, True
@@ -125,7 +125,7 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
 
 
 def _check_statement(editor: Editor, statement: Statement) -> Iterator[Diagnostic]:
-    """A statement of MEL by itself: a command against its declaration, a call against the macros that are known."""
+    """Check a statement of MEL by itself: a command against its declaration, a call against known macros."""
     from cntkpy.networks.builders.ndl.idle import idle_problems
     from cntkpy.networks.mel.commands import COMMANDS, find
     from cntkpy.networks.mel.parse import Command, Inline, part

@@ -84,7 +84,7 @@ def file_problems(
     records: int = RECORDS,
     wrong: set[int] | None = None,
 ) -> Iterator[Diagnostic]:
-    """Files that are missing; a hint only, since a configuration may be checked where its data are not.
+    """Report missing files; a hint only, since a configuration may be checked where its data are not.
 
     Args:
         top: the configuration.
@@ -97,25 +97,25 @@ def file_problems(
     for use in _reading(top):
         if use.section is top.section:
             continue
-        for one in use.parameters():
-            if not _is_input(use, one) or not one.type.name.startswith("path"):
+        for parameter in use.parameters():
+            if not _is_input(use, parameter) or not parameter.type.name.startswith("path"):
                 continue
-            for path in paths_of(use, one):
-                found = list(_missing(path))
-                if found and makes:
+            for path in paths_of(use, parameter):
+                missing = list(_missing(path))
+                if missing and makes:
                     made = made if made is not None else {name for part in top.parts for name in outputs(part)}
-                    if one.name.lower() in MADE or os.path.normpath(str(path)) in made:
+                    if parameter.name.lower() in MADE or os.path.normpath(str(path)) in made:
                         continue
-                yield from found
+                yield from missing
         if data:
-            found = [*_data(use, records), *table_problems(use), *shard_problems(use)]
-            if wrong is not None and any(one.severity == "error" for one in found):
+            problems = [*_data(use, records), *table_problems(use), *shard_problems(use)]
+            if wrong is not None and any(problem.severity == "error" for problem in problems):
                 wrong.add(id(use))
-            yield from found
+            yield from problems
 
 
 def missing_inputs(top: Use) -> Iterator[Diagnostic]:
-    """Data and scripts that a command is going to open, that are missing, and that no command writes before.
+    """Report data and scripts that a command is going to open, that are missing, and that no command writes before.
 
     A training that has been finished opens nothing.
     """
@@ -138,34 +138,34 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
 
 
 def unwritable_outputs(root: RootParameters, top: Use, listed: Use) -> Iterator[Diagnostic]:
-    """Models, logs and output files that are folders, or whose folder cannot be made or written to.
+    """Report models, logs and output files that are folders, or whose folder cannot be made or written to.
 
     Those of commands that are not among the `listed` ones are warnings.
     """
     yield from _unwritable_of_all(root, top)
     runs = set(map(id, listed.parts))
     for command in top.parts:
-        found = _unwritable_of(command)
-        yield from found if id(command) in runs else (replace(one, severity="warning") for one in found)
+        problems = _unwritable_of(command)
+        yield from problems if id(command) in runs else (replace(problem, severity="warning") for problem in problems)
 
 
 def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
     """Report the same of one command."""
     trains = bool(set(command.actions) & set(TRAINING))
     for use in command.walk():
-        for one in use.parameters():
-            name = one.name.lower()
+        for parameter in use.parameters():
+            name = parameter.name.lower()
             written = name in OUTPUTS or (trains and name == "modelpath")
-            if not written or not one.type.name.startswith("path"):
+            if not written or not parameter.type.name.startswith("path"):
                 continue
-            if value := _value(use, one):
+            if value := _value(use, parameter):
                 yield from _unwritable(value, single=name != BEGINNING)
 
 
-def _value(use: Use, one: Parameter[Any]) -> Any:
+def _value(use: Use, parameter: Parameter[Any]) -> Any:
     """Return the value of a parameter; None where it is wrong, which is found where values are looked at."""
     try:
-        return one.value(use.section)
+        return parameter.value(use.section)
     except ConfigError:
         return None
 
@@ -185,14 +185,14 @@ def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
     folder = Path(str(done)).parent
     if wrong or exists(folder):
         return
-    made = [*([os.path.normpath(str(log))] if log else []), *(name for one in top.parts for name in outputs(one))]
+    made = [*([os.path.normpath(str(log))] if log else []), *(name for part in top.parts for name in outputs(part))]
     if not any(folder in Path(name).parents for name in made):
         message = f"{done.path}: '{done}' cannot be written: nothing makes the folder '{folder}'"
         yield Diagnostic("CannotWrite", message, done.span, "make it before the run", severity="warning")
 
 
 def _unwritable(value: ConfigValue, single: bool, in_place: bool = False) -> Iterator[Diagnostic]:
-    """Why a file cannot be written; `single`: the value is its whole name; `in_place`: what is there is overwritten."""
+    """Return why a file cannot be written; `single`: the value is its whole name; `in_place`: it is overwritten."""
     path = str(value)
     folder = single and is_folder(path)
     why = "there is a folder of that name" if folder else why_no_folder(path)
@@ -204,42 +204,42 @@ def _unwritable(value: ConfigValue, single: bool, in_place: bool = False) -> Ite
 
 
 def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
-    """Paths with the letter of a drive where there are none, and quotation marks that are none here."""
+    """Report paths with the letter of a drive where there are none, and quotation marks that are none here."""
     for name in root.names():
         entry = root.definition(name)
         for part in entry.parts if entry is not None else ():
-            for found in CURLY.finditer(part.text.string, part.start, part.end):
-                message = f"{found[0]} is an ordinary character, no quotation mark"
-                span = part.text.span(found.start())
+            for match in CURLY.finditer(part.text.string, part.start, part.end):
+                message = f"{match[0]} is an ordinary character, no quotation mark"
+                span = part.text.span(match.start())
                 yield Diagnostic("CurlyQuotes", message, span, 'write "', severity="warning")
     for use in top.walk():
-        for one in use.parameters():
-            if not one.type.name.startswith("path") and one.name not in TEXT_OUTPUTS:
+        for parameter in use.parameters():
+            if not parameter.type.name.startswith("path") and parameter.name not in TEXT_OUTPUTS:
                 continue
             try:
-                value = one.value(use.section)
+                value = parameter.value(use.section)
             except ConfigError:
                 continue
             if value and QUOTED.match(value) and not exists(Path(str(value))):
                 message = f"{value.path}: the single quotes of {value} are part of the name"
                 yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
-            if value and not (_is_input(use, one) and exists(Path(str(value)))):
+            if value and not (_is_input(use, parameter) and exists(Path(str(value)))):
                 yield from _shell_text(value)
             if value:
-                yield from _windows_path(value, is_input=_is_input(use, one))
+                yield from _windows_path(value, is_input=_is_input(use, parameter))
 
 
 def _shell_text(value: ConfigValue) -> Iterator[Diagnostic]:
     """Find what a shell would replace in a path: `~/`, `${HOME}`, `$HOME`, `%HOME%`."""
-    for found in SHELL.finditer(value):
-        name = found["name"] or found["percent"]
+    for match in SHELL.finditer(value):
+        name = match["name"] or match["percent"]
         if name:
             kind, why = "LostDollar", "variables of the environment mean nothing here"
         else:
             kind, why = "ShellText", "only a shell replaces it"
-        message = f"{value.path}: '{found[0]}' is ordinary text: {why}"
+        message = f"{value.path}: '{match[0]}' is ordinary text: {why}"
         hint = f'write ${name or "Home"}$, and on the command line {name or "Home"}="${name or "HOME"}"'
-        yield Diagnostic(kind, message, value.locate(found.start(), len(found[0])), hint, severity="warning")
+        yield Diagnostic(kind, message, value.locate(match.start(), len(match[0])), hint, severity="warning")
 
 
 def _windows_path(value: ConfigValue, is_input: bool) -> Iterator[Diagnostic]:
@@ -271,7 +271,7 @@ def windows_output(path: str, name: str, span: Span | None) -> Iterator[Diagnost
 
 
 def _reading(use: Use) -> Iterator[Use]:
-    """This use and all inside it, but none that reads a cache in place of the files that it names."""
+    """Yield a use and all inside it, but none that reads a cache in place of the files that it names."""
     try:
         if any(declared(use.section).needs_no_files() for declared in use.declared):
             return
@@ -283,14 +283,14 @@ def _reading(use: Use) -> Iterator[Use]:
 
 
 def needed_files(use: Use, makes: bool) -> Iterator[ConfigValue]:
-    """The files that are opened whatever else the section says; `makes`: the command makes the names of classes."""
-    for one in filter(functools.partial(_is_input, use), use.parameters()):
-        names = one.name == "labelMappingFile" and (
+    """Yield the files that are opened in any case; `makes`: the command makes the names of classes."""
+    for parameter in filter(functools.partial(_is_input, use), use.parameters()):
+        names = parameter.name == "labelMappingFile" and (
             use.role == "format" or use.parameter("mlfFile") is not None or (not makes and _names_classes(use))
         )
-        opened = one.name.lower() in OPENED or names  # other readers write the names that they find
-        if opened and one.type.name.startswith("path") and not one.ignored:
-            yield from paths_of(use, one)
+        opened = parameter.name.lower() in OPENED or names  # other readers write the names that they find
+        if opened and parameter.type.name.startswith("path") and not parameter.ignored:
+            yield from paths_of(use, parameter)
 
 
 def _names_classes(use: Use) -> bool:
@@ -301,11 +301,11 @@ def _names_classes(use: Use) -> bool:
         return False  # found where values are looked at
 
 
-def _is_input(use: Use, one: Parameter[Any]) -> bool:
+def _is_input(use: Use, parameter: Parameter[Any]) -> bool:
     """Return whether a parameter names files that are read; of those of a writer, it is the list of what to write."""
     if use.role.partition(" ")[0] in WRITING:
-        return LIST in one.aliases
-    return one.name.lower() in INPUTS
+        return LIST in parameter.aliases
+    return parameter.name.lower() in INPUTS
 
 
 def paths_of(use: Use, parameter: Parameter[Any]) -> Iterator[ConfigValue]:
@@ -326,12 +326,16 @@ def makes_anything(command: Use) -> bool:
 def outputs(command: Use) -> Iterator[str]:
     """Return what the values of a command may name as an output: a path, or what the names of several begin with."""
     for use in command.walk():
-        for one in use.parameters():
-            if _is_input(use, one) or one.type.is_section or not one.type.name.startswith(("path", "text")):
+        for parameter in use.parameters():
+            if (
+                _is_input(use, parameter)
+                or parameter.type.is_section
+                or not parameter.type.name.startswith(("path", "text"))
+            ):
                 continue
-            if one.type.choices or one.name.lower() in NAMES_OF_KINDS:
+            if parameter.type.choices or parameter.name.lower() in NAMES_OF_KINDS:
                 continue
-            if value := _value(use, one):
+            if value := _value(use, parameter):
                 yield os.path.normpath(str(value))
 
 
@@ -357,7 +361,7 @@ def is_missing(value: ConfigValue) -> bool:
 
 
 def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnostic]:
-    """That a file does not exist; `kind` says whether that is an error. URLs are not looked at."""
+    """Report a file that does not exist; `kind` says whether that is an error. URLs are not looked at."""
     if is_url(str(value)):
         return
     inside = SPECIFIER.fullmatch(str(value).strip()) if not exists(Path(str(value))) else None
@@ -373,10 +377,10 @@ def _missing(value: ConfigValue, kind: str = "MissingFile") -> Iterator[Diagnost
     folder = None
     for parent in takewhile(exists, reversed(path.parents)):
         folder = parent
-    what = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
+    reason = f"the folder '{path.parent}' does not exist" if folder != path.parent else "no such file"
     hint = _of_other_system(path) or (_alike(path) if folder == path.parent else None)
     hint = hint or f"the current directory is {Path.cwd()}"
-    yield Diagnostic(kind, f"{value.path}: '{value}': {what}", value.span, hint)
+    yield Diagnostic(kind, f"{value.path}: '{value}': {reason}", value.span, hint)
 
 
 def _matches(path: Path) -> bool:
@@ -391,11 +395,11 @@ def _matches(path: Path) -> bool:
 
 def _of_other_system(path: Path) -> str | None:
     """Return which file is meant by a name that is right on Windows."""
-    found = meant(str(path))
-    if found is None:
+    intended = meant(str(path))
+    if intended is None:
         return None
     why = "folders are separated by /" if "\\" in str(path) else "small and capital letters differ"
-    return f"did you mean '{found}'? On this system {why}"
+    return f"did you mean '{intended}'? On this system {why}"
 
 
 def _alike(path: Path) -> str | None:
@@ -429,45 +433,46 @@ def _sequences(lines: list[bytes], names: Iterable[str]) -> list[_Sequence]:
 
     names: of the streams, as the file has them.
     """
-    found: list[_Sequence] = []
+    sequences: list[_Sequence] = []
     last = b""
     for number, line in enumerate(filter(None, lines), 1):
-        before, *samples = line.split(b"|")
-        key = before.strip()
+        identifier, *samples = line.split(b"|")
+        key = identifier.strip()
         if key and key != last:
             last = key
-            found.append(_Sequence(number, key, dict.fromkeys(names, 0)))
-        told = ((one.split() or [b""])[0].decode("utf-8", "replace") for one in samples if one[:1].strip())
-        known = [name for name in told if name in names]
-        if found and known:
-            found[-1].rows += 1
+            sequences.append(_Sequence(number, key, dict.fromkeys(names, 0)))
+        sample_names = (
+            (sample.split() or [b""])[0].decode("utf-8", "replace") for sample in samples if sample[:1].strip()
+        )
+        known = [name for name in sample_names if name in names]
+        if sequences and known:
+            sequences[-1].rows += 1
             for name in known:
-                found[-1].counts[name] += 1
-    return found if not lines[-1] else found[:-1]
+                sequences[-1].counts[name] += 1
+    return sequences if not lines[-1] else sequences[:-1]
 
 
 def _odd_sequences(
-    path: str, found: list[_Sequence], p: TextFormatParameters, span: Span | None
+    path: str, sequences: list[_Sequence], p: TextFormatParameters, span: Span | None
 ) -> Iterator[Diagnostic]:
     """Report the first id that comes again after others, and the first sequence with more rows than samples."""
     seen: dict[bytes, int] = {}
-    for one in found:
-        if one.key in seen:
-            key = one.key.decode("utf-8", "replace")
-            message = (
-                f"line {one.line} of '{path}' begins a second sequence of the id {key}, which line {seen[one.key]} has"
-            )
+    for sequence in sequences:
+        if sequence.key in seen:
+            key = sequence.key.decode("utf-8", "replace")
+            message = f"line {sequence.line} of '{path}' begins a second sequence of the id {key}, "
+            message += f"which line {seen[sequence.key]} has"
             hint = "put the lines of a sequence one after the other"
             yield Diagnostic("BadSequences", message, span, hint, severity="warning")
             break
-        seen[one.key] = one.line
+        seen[sequence.key] = sequence.line
     if any(form.defines_mb_size for form in p.formats()):
         return
-    for one in found:
-        most = max(one.counts.values())
-        if 0 < most < one.rows:
+    for sequence in sequences:
+        most = max(sequence.counts.values())
+        if 0 < most < sequence.rows:
             message = (
-                f"the sequence that begins in line {one.line} of '{path}' has {one.rows} rows, "
+                f"the sequence that begins in line {sequence.line} of '{path}' has {sequence.rows} rows, "
                 f"but no input has more than {most} samples"
             )
             hint = "write a sample of each input into one row; a run counts such a sequence for maxErrors"
@@ -477,12 +482,12 @@ def _odd_sequences(
 
 def _data(use: Use, records: int) -> Iterator[Diagnostic]:
     """Report the first lines of a file in text format against the declared streams."""
-    found = _text_of(use)
-    if found is None:
+    text = _text_of(use)
+    if text is None:
         return
-    p, path, value = found
+    p, path, value = text
     try:
-        formats, errors = {one.alias: one for one in p.formats()}, p.max_errors
+        formats, errors = {stream.alias: stream for stream in p.formats()}, p.max_errors
     except ConfigError:
         return
     try:
@@ -523,18 +528,18 @@ def _unlike(
             if form is None:
                 continue
             if numbers and (":" in numbers[0]) != form.sparse:
-                other = "dense" if form.sparse else "sparse"
+                opposite = "dense" if form.sparse else "sparse"
                 message = (
-                    f"line {number} of '{path}': the values of the stream '{form.name}' are {other}: '{numbers[0]}'"
+                    f"line {number} of '{path}': the values of the stream '{form.name}' are {opposite}: '{numbers[0]}'"
                 )
-                at = use.section.section("input").section(form.name).find("format")
-                hint = f"write format = {other}"
-                yield Diagnostic("DataMismatch", message, at.span if at is not None else span, hint)
+                setting = use.section.section("input").section(form.name).find("format")
+                hint = f"write format = {opposite}"
+                yield Diagnostic("DataMismatch", message, setting.span if setting is not None else span, hint)
                 del formats[name]
                 continue
             if len(line) < LONGEST and (bad := next((w for w in numbers if not _is_value(w, form.sparse)), None)):
-                what = "not index:value" if form.sparse else "not a number"
-                message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {what}"
+                problem = "not index:value" if form.sparse else "not a number"
+                message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {problem}"
                 yield Diagnostic("DataMismatch", message, span)
                 del formats[name]
                 continue
@@ -549,9 +554,9 @@ def _unlike(
             if wrong and not form.sparse and count < form.dim:  # a run warns, too
                 wrong, severity = f"{wrong}: the rest is zero", "warning"
             if wrong:
-                at = use.section.section("input").section(form.name).find("dim")
+                setting = use.section.section("input").section(form.name).find("dim")
                 message = f"line {number} of '{path}': the stream '{form.name}' has {wrong}"
-                place = at.span if at is not None else span
+                place = setting.span if setting is not None else span
                 yield Diagnostic("DataMismatch", message, place, hint, severity=severity)
                 del formats[name]
 
@@ -563,7 +568,7 @@ def _values(count: int) -> str:
 def _absent(
     path: str, lines: list[bytes], seen: set[str], formats: dict[str, StreamFormat], use: Use, span: Span | None
 ) -> Iterator[Diagnostic]:
-    """Streams, by their aliases, of which the lines have no value; `seen`: the names that they have."""
+    """Report streams, by their aliases, of which the lines have no value; `seen`: the names that they have."""
     from cntkpy.readers.formats.text.messages import table_hint
 
     convert = "" if seen else table_hint(path, lines[0])
@@ -584,12 +589,12 @@ def _absent(
 def absent_streams(command: Use) -> Iterator[Diagnostic]:
     """Find streams that files in text format do not have, after a run has met sequences without them."""
     for use in command.walk():
-        found = _text_of(use)
-        if found is None:
+        text = _text_of(use)
+        if text is None:
             continue
-        p, path, value = found
+        p, path, value = text
         try:
-            formats = {one.alias: one for one in p.formats()}
+            formats = {stream.alias: stream for stream in p.formats()}
             lines = _lines(path, LINES_AFTER_ERROR)
         except (OSError, UserError):
             continue
@@ -613,7 +618,7 @@ def _lines(path: str, count: int) -> list[bytes]:
 
 def _text_of(use: Use) -> tuple[TextFormatParameters, str, ConfigValue] | None:
     """Return the parameters of a section that reads text format, and its file; None for other sections."""
-    if not {one.__name__ for one in use.declared} & {"TextReaderParameters", "TextFormatParameters"}:
+    if not {kind.__name__ for kind in use.declared} & {"TextReaderParameters", "TextFormatParameters"}:
         return None
     from cntkpy.readers.formats.text.options import TextFormatParameters
 

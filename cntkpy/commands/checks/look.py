@@ -78,8 +78,8 @@ def look(
         files += record_problems(
             _listed_part(top), precision_of(root), records, modules, lambda use: id(use) in wrong, networks, cut
         )
-    found = distinct([*_values(top, read), *imported, *read, *idle_problems(top), *needed, *files])
-    return [*root.warnings, *with_variables(found, top)]
+    different = distinct([*_values(top, read), *imported, *read, *idle_problems(top), *needed, *files])
+    return [*root.warnings, *with_variables(different, top)]
 
 
 def _values(top: TopLevel, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
@@ -88,11 +88,11 @@ def _values(top: TopLevel, read: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         printed = int(top.values.trace_level) > 0
     except ConfigError:
         printed = False  # found where values are read
-    errors = [one for one in read if one.severity == "error"]
-    ends = {(one.kind, str(one.span)) for one in errors} | {(one.kind, one.message) for one in errors}
-    for one in diagnostics_of(value_problems(top.section, {use.command: use.section for use in top.parts})):
-        ends_run = printed or not ends.isdisjoint({(one.kind, str(one.span)), (one.kind, one.message)})
-        yield one if ends_run else replace(one, severity="warning")
+    errors = [problem for problem in read if problem.severity == "error"]
+    ends = {(problem.kind, text) for problem in errors for text in (str(problem.span), problem.message)}
+    for problem in diagnostics_of(value_problems(top.section, {use.command: use.section for use in top.parts})):
+        ends_run = printed or not ends.isdisjoint({(problem.kind, str(problem.span)), (problem.kind, problem.message)})
+        yield problem if ends_run else replace(problem, severity="warning")
 
 
 def look_before_run(top: TopLevel) -> list[Finding]:
@@ -121,7 +121,7 @@ def _project_of(root: ConfigParameters) -> Project | None:
 def is_wrong(top: TopLevel, command: str) -> bool:
     """Return whether one command, looked at alone, has an error."""
     alone = replace(top, parts=[use for use in top.parts if use.command.lower() == command.lower()])
-    return any(one.severity == "error" for one in _found(top, alone))
+    return any(finding.severity == "error" for finding in _found(top, alone))
 
 
 def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
@@ -129,9 +129,11 @@ def _found(everything: TopLevel, top: TopLevel) -> list[Finding]:
     wrong = [*_root_problems(top), *_problems(everything, top, here=True), *missing_inputs(top)]
     different = with_variables(distinct(wrong), top)
     is_joined = len(top.section.files()) > 1
-    found = map(Finding.of, without_root(top.section, different) if is_joined else different)
+    findings = map(Finding.of, without_root(top.section, different) if is_joined else different)
     return [
-        one for one in found if not one.ignored() and (one.rule.code not in HIDDEN_HINTS or one.severity == "error")
+        finding
+        for finding in findings
+        if not finding.ignored() and (finding.rule.code not in HIDDEN_HINTS or finding.severity == "error")
     ]
 
 
@@ -170,7 +172,7 @@ def _root_problems(top: TopLevel) -> Iterator[Diagnostic]:
 
 
 def _check_trackers(parameters: RootParameters) -> None:
-    """See that the trackers of the top level exist; whether their packages are installed, only a run has to know."""
+    """Check that the trackers of the top level exist; only a run needs their packages."""
     tracking = parameters.tracking
     for name in tracking.type if tracking is not None else ():
         check_name(str(name), name.span)
@@ -214,29 +216,29 @@ def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterat
 
 def _has_model(use: Use) -> bool:
     """Return whether a file of the training is there, with which it continues."""
-    own = _own_file(use)
+    is_own = _own_file(use)
     try:
         p = TrainParameters(use.section)
         folder = Path(str(p.sgd.model_path)).parent
-        return p.make_mode and any(own(str(one)) for one in folder.iterdir())
+        return p.make_mode and any(is_own(str(path)) for path in folder.iterdir())
     except (ConfigError, OSError):
         return False
 
 
 def _own_file(use: Use) -> Callable[[str], bool]:
-    """Tells the files of a training, the model and those of its epochs."""
+    """Return a function that tells the files of a training: the model and those of its epochs."""
     try:
         model = os.path.normpath(str(TrainParameters(use.section).sgd.model_path))
     except ConfigError:
         return lambda path: False
-    own = re.compile(re.escape(model) + r"(\.[0-9]+)?")
-    return lambda path: own.fullmatch(os.path.normpath(path)) is not None
+    pattern = re.compile(re.escape(model) + r"(\.[0-9]+)?")
+    return lambda path: pattern.fullmatch(os.path.normpath(path)) is not None
 
 
 def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the diagnostics, without those that repeat an earlier one in other words."""
     seen = _Seen()
-    return [one for one in diagnostics if seen.is_new(one)]
+    return [diagnostic for diagnostic in diagnostics if seen.is_new(diagnostic)]
 
 
 @dataclass
@@ -250,26 +252,26 @@ class _Seen:
     missing: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """The sections in which a parameter is missing, by its name."""
 
-    def is_new(self, one: Diagnostic) -> bool:
+    def is_new(self, diagnostic: Diagnostic) -> bool:
         """Return whether nothing before says the same; it is remembered."""
-        span = one.span
-        place = (span.source.name, span.line, span.column, span.length) if span is not None else one.message
+        span = diagnostic.span
+        place = (span.source.name, span.line, span.column, span.length) if span is not None else diagnostic.message
         line = (span.source.name, span.line) if span is not None else ("", 0)
-        kind = MISSING[0] if one.kind in MISSING else one.kind
-        if (kind, place) in self.places or (one.kind == "UnknownParameter" and line in self.builders):
+        kind = MISSING[0] if diagnostic.kind in MISSING else diagnostic.kind
+        if (kind, place) in self.places or (diagnostic.kind == "UnknownParameter" and line in self.builders):
             return False
-        if one.kind == "VariableCycle":
-            cycle = frozenset(word.lower() for word in one.message.split() if word.startswith("$"))
+        if diagnostic.kind == "VariableCycle":
+            cycle = frozenset(word.lower() for word in diagnostic.message.split() if word.startswith("$"))
             if cycle in self.cycles:
                 return False
             self.cycles.add(cycle)
-        if one.kind == "MissingParameter":  # `f:train:SGD:x` repeats `f:train:x`
-            outer, _, name = one.message.split(" ")[0].rpartition(":")
+        if diagnostic.kind == "MissingParameter":  # `f:train:SGD:x` repeats `f:train:x`
+            outer, _, name = diagnostic.message.split(" ")[0].rpartition(":")
             known = self.missing.setdefault(name, set())
             if any(around in known for around in itertools.accumulate(outer.split(":"), "{}:{}".format)):
                 return False
             known.add(outer)
-        if one.kind == "UnknownBuilder":
+        if diagnostic.kind == "UnknownBuilder":
             self.builders.add(line)
         self.places.add((kind, place))
         return True

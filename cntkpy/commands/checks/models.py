@@ -67,7 +67,7 @@ class Models:
         return load_model(path, precision, values=False)
 
     def of_file(self, path: str, precision: str) -> Network:
-        """As `load`, but a network of its own, to be changed."""
+        """Return the network of a file as `load` does, but one that may be changed."""
         name = self._final(os.path.normpath(path))
         if name not in self._networks:
             return self.load(path, precision)
@@ -107,7 +107,7 @@ class Models:
         return whole if _is_epoch(name) and int(number) < self._trained.get(whole, 0) else name
 
     def past_end(self, path: str) -> str | None:
-        """The model of an earlier training if `path` would be that of its last epoch, which has no number, or later."""
+        """Return the model of an earlier training if `path` is that of its last epoch, without a number, or later."""
         name = os.path.normpath(path)
         whole = name.rpartition(".")[0]
         epochs = self._trained.get(whole, 0)
@@ -144,7 +144,7 @@ def _is_epoch(name: str) -> bool:
 
 
 def _model_of(command: Use) -> tuple[str, int, bool]:
-    """The model that a command makes of the network of its builder, its epochs, and whether one that is there stays."""
+    """Return the model that a command makes of its builder, its epochs, and whether a model that is there stays."""
     actions = set(command.actions)
     try:
         if actions & set(TRAINING):

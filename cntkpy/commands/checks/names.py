@@ -80,7 +80,7 @@ _DEFINED = re.compile(rf"(?<!{_OF_NAMES})(?<!\$)([A-Za-z_]{_OF_NAMES}*+)\s*+[=\[
 
 
 def name_problems(everything: TopLevel, top: TopLevel) -> Iterator[Diagnostic]:
-    """Names which nothing reads, at the top level and in the commands of `top`; `everything` has all commands.
+    """Report names that nothing reads, at the top level and in the commands of `top`; `everything` has all commands.
 
     Of commands that `command` does not list, only words of the command line can be errors: a word counts for what runs.
     """
@@ -213,7 +213,7 @@ def _and(commands: list[str]) -> str:
 
 
 def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
-    """`command=train,test`, of which only `train` is run: a section that nothing reads is nothing odd at the top."""
+    """Report `command=train,test`, of which only `train` is run."""
     entry = root.definition("command")
     behind = _behind_commands(root)
     if behind and entry is not None:
@@ -274,7 +274,7 @@ class _Unknown:
 
     @functools.cached_property
     def spellings(self) -> Spellings:
-        """The names that one of this section may be meant to be."""
+        """Return the names that a name of this section may be meant to be."""
         use, names = self.use, self.use.names()
         spelled = {n.lower(): n for part in use.parts for inside in part.walk() for n in inside.names()}
         spelled |= {n.lower(): n for n in (*names, *BUILDERS, "include")}
@@ -284,7 +284,7 @@ class _Unknown:
 
     @functools.cached_property
     def commands(self) -> Spellings:
-        """The names of the commands."""
+        """Return the names of the commands."""
         return Spellings((part.command for part in self.use.parts), NEAR_AT_THE_TOP)
 
     def found(self, name: str, entry: Definition) -> Diagnostic | None:
@@ -404,7 +404,7 @@ def _unread(kind: str, message: str, entry: Definition, hint: str | None, severi
 
 
 def _include(role: str, name: str, entry: Definition) -> Diagnostic:
-    """`include "file"`, as BrainScript writes it; elsewhere an include has an equals sign."""
+    """Return the finding of `include "file"` without an equals sign, which only BrainScript allows."""
     span = entry.name_span
     written = name[len("include") :].strip(" \t:") or (span.match(_INCLUDED) if span is not None else None)
     file = written[1] if isinstance(written, re.Match) else written
@@ -413,7 +413,7 @@ def _include(role: str, name: str, entry: Definition) -> Diagnostic:
 
 
 def _shadowed_words(use: Use, variables: set[str]) -> Iterator[Diagnostic]:
-    """Words of the command line whose value nothing takes: every section that searches it has one of its own nearer."""
+    """Report words of the command line whose value nothing takes, since each section has a nearer one."""
     for name in use.section.names():
         key, entry = name.lower(), use.section.definition(name)
         word = _word_of(entry) if entry is not None else None
@@ -451,7 +451,7 @@ def _bare(use: Use) -> str | None:
 
 
 def _sections_of(use: Use) -> set[str]:
-    """Sections, in lower case, that are read, or that hold others that are: `input` and `output` of HTKMLFReader."""
+    """Return the sections, in lower case, that are read or hold others that are: `input` of HTKMLFReader."""
     begin = f"{use.section.path}:"
     return {
         part.section.path[len(begin) :].partition(":")[0].lower()
@@ -499,7 +499,7 @@ def _has_equals(entry: Definition) -> bool:
 
 
 def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
-    """Why the value of a parameter ends before a name that stands alone, and what to do."""
+    """Return why the value of a parameter ends before a name that stands alone, and what to do."""
     preceding = span.before.rstrip(" \t")[-1:] if span else ""
     if preceding == ",":
         return ": what follows a comma is cut off", "separate the values of a list by colons, or use quotes"
@@ -568,7 +568,7 @@ class Spellings:
 
 
 def used_variables(root: ConfigParameters) -> set[str]:
-    """Names, in lower case, that stand as `$name$` somewhere, also in network files."""
+    """Return the names, in lower case, that stand as `$name$` somewhere, also in network files."""
     used: set[str] = set()
     for name in root.names():
         entry = root.definition(name)
@@ -582,7 +582,7 @@ def used_variables(root: ConfigParameters) -> set[str]:
 
 
 def _network_files(root: ConfigParameters) -> Iterator[str]:
-    """Texts of the network and editing scripts that the configuration names: they use variables too."""
+    """Yield the texts of network and editing scripts that a configuration names, which use variables, too."""
 
     for section in (root, *_sections(root)):
         holders = [section]
@@ -619,7 +619,7 @@ def _sections(root: ConfigParameters) -> Iterator[ConfigParameters]:
 
 
 def shadow_problems(root: ConfigParameters) -> Iterator[Diagnostic]:
-    """Variables whose value comes from further out, though a nearer section defines the name as well."""
+    """Report variables whose value comes from further out, though a nearer section defines the name as well."""
     entries = [entry for name in root.names() if (entry := root.definition(name))]
     used = {match["name"].lower() for entry in entries for match in VARIABLE.finditer(entry.text)}
     if not used:

@@ -84,7 +84,7 @@ def trains(use: Use) -> bool:
 
 
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Warnings of what is wrong with a network by itself: `command=NAME` on the command line may come with more."""
+    """Yield warnings of errors in a network by itself: `command=NAME` on the command line may come with more."""
     for problem in problems:
         if (problem.rule.code in OF_NETWORKS and problem.kind != "UnknownModel") or problem.kind == "FileNotFound":
             yield replace(problem, severity="warning")

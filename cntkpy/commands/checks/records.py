@@ -39,7 +39,7 @@ def record_problems(
     precision: str,
     records: int,
     modules: bool,
-    told: Callable[[Use], bool],
+    is_wrong: Callable[[Use], bool],
     networks: Callable[[], Mapping[str, Computed]] = dict,
     cut: set[str] | None = None,
 ) -> Iterator[Diagnostic]:
@@ -50,7 +50,7 @@ def record_problems(
         precision: element type of the values, "float" or "double".
         records: records of each file that are read, about.
         modules: import the modules that readers name; else readers in them are passed over.
-        told: returns whether an error in the data of a section has been found before.
+        is_wrong: returns whether an error in the data of a section has been found before.
         networks: returns the networks of commands, see `networks.computed_networks`.
         cut: gets the names of files, and paths of readers, that have more than was read.
 
@@ -63,19 +63,19 @@ def record_problems(
         written.update(outputs(command))
 
         def waits(use: Use, written: set[str] = written, made: bool = made) -> bool:
-            told = any(map(is_missing, needed_files(use, made)))
-            return told or any(made or os.path.normpath(path) in written for path in _missing_files(use))
+            lacks_file = any(map(is_missing, needed_files(use, made)))
+            return lacks_file or any(made or os.path.normpath(path) in written for path in _missing_files(use))
 
         for use in command.parts:
-            if use.role in READER.sections and not any(told(one) or waits(one) for one in use.walk()):
+            if use.role in READER.sections and not any(is_wrong(part) or waits(part) for part in use.walk()):
                 yield from _first_error(command, use, precision, records, modules, networks, cut)
 
 
 def _missing_files(use: Use) -> Iterator[str]:
     """Yield the files of a section that do not exist."""
-    for one in use.parameters():
-        if one.type.name.startswith("path"):
-            yield from (str(path) for path in paths_of(use, one) if is_missing(path))
+    for parameter in use.parameters():
+        if parameter.type.name.startswith("path"):
+            yield from (str(path) for path in paths_of(use, parameter) if is_missing(path))
 
 
 def _minibatch_size(command: Use, use: Use, records: int) -> int:
@@ -88,8 +88,8 @@ def _minibatch_size(command: Use, use: Use, records: int) -> int:
         if (parameter := part.parameter("minibatchSize")) is None:
             continue
         try:
-            found: object = parameter.read(part.section)
-            size = int(cast("PerEpoch[int]", found)[0]) if isinstance(found, PerEpoch) else int(cast("int", found))
+            value: object = parameter.read(part.section)
+            size = int(cast("PerEpoch[int]", value)[0]) if isinstance(value, PerEpoch) else int(cast("int", value))
             break
         except (ConfigError, TypeError):
             break
@@ -194,14 +194,14 @@ def _odd_streams(minibatch: Minibatch, networks: Mapping[str, Computed], use: Us
     for name, layout in layouts.items():
         axis = axes.get(name.lower())
         for key, _, begin, end in layout.sequences.tolist():
-            other, count = first.setdefault((axis, key), (name, end - begin))
+            first_name, count = first.setdefault((axis, key), (name, end - begin))
             if count == end - begin:
                 continue
-            counts = f"{count} of '{other}', {end - begin} of '{name}'"
+            counts = f"{count} of '{first_name}', {end - begin} of '{name}'"
             message = f"a sequence has {counts}: they cannot share a time axis"
             if key < len(minibatch.keys):
                 message = message.replace("a sequence", f"the sequence {minibatch.keys[key]}", 1)
-            hint = f"mend the data, or {own_axis(other if count < end - begin else name)}"
+            hint = f"mend the data, or {own_axis(first_name if count < end - begin else name)}"
             return Diagnostic("DifferentSequences", message, use.section.span, hint, severity="warning")
     return None
 
@@ -248,39 +248,39 @@ def _read_apart(section: ConfigParameters, precision: str, records: int) -> None
 def _whole_files(use: Use) -> Iterator[str]:
     """Yield the files of lists that belong to all records."""
     for inside in use.walk():
-        for one in inside.parameters():
-            if one.name.lower() not in _WHOLE:
+        for parameter in inside.parameters():
+            if parameter.name.lower() not in _WHOLE:
                 continue
             try:
-                value = one.value(inside.section)
+                value = parameter.value(inside.section)
                 yield from map(str, several_paths(value) if value else ())
             except ConfigError:
                 continue  # found where values are looked at
 
 
-def _placed(found: Diagnostic, use: Use, error: UserError) -> Diagnostic:
+def _placed(problem: Diagnostic, use: Use, error: UserError) -> Diagnostic:
     """Return a finding with a place: the parameter that names the file, else the section."""
-    if found.span is not None:
-        return found
+    if problem.span is not None:
+        return problem
     path = getattr(error, "path", None)
     span = next(_naming(use, str(path) if path else ""), None) or use.section.span
-    return Diagnostic(found.kind, found.message.rstrip("."), span, found.hint, found.notes, severity="error")
+    return Diagnostic(problem.kind, problem.message.rstrip("."), span, problem.hint, problem.notes, severity="error")
 
 
 def _naming(use: Use, path: str) -> Iterator[Span]:
     """Yield the places of parameters that name a file, then of others that name files."""
-    others: list[ConfigValue] = []
+    values: list[ConfigValue] = []
     for inside in use.walk():
-        for one in inside.parameters():
-            if not one.type.name.startswith("path") or one.name.lower() in _WHOLE:
+        for parameter in inside.parameters():
+            if not parameter.type.name.startswith("path") or parameter.name.lower() in _WHOLE:
                 continue
             try:
-                value: Any = one.value(inside.section)
+                value: Any = parameter.value(inside.section)
             except ConfigError:
                 continue
             if value and value.span is not None:
-                others.append(value)
-    for value in sorted(others, key=lambda value: not path or str(value) not in (path, *path.split("/"))):
+                values.append(value)
+    for value in sorted(values, key=lambda value: not path or str(value) not in (path, *path.split("/"))):
         assert value.span is not None
         yield value.span
 

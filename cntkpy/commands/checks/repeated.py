@@ -13,7 +13,7 @@ from cntkpy.commands.catalogue.section_map import Use
 
 
 def repeated_problems(top: Use) -> Iterator[Diagnostic]:
-    """Texts that replace another one of the same file: what other files and the command line replace is meant so."""
+    """Report texts that replace another one of the same file; other files and the command line mean to."""
     for use in top.walk():
         for name in use.section.names():
             entry = use.section.definition(name)

@@ -77,7 +77,7 @@ def precision_of(root: ConfigParameters) -> str:
 
 
 def idle_problems(top: TopLevel) -> Iterator[Diagnostic]:
-    """Warnings of actions and values in commands that `command` does not list: unknown, or not of their type.
+    """Yield warnings of actions and values in commands that `command` does not list: unknown, or not of their type.
 
     Nothing is missing in such a command: `command=NAME` on the command line may come with more.
     """
@@ -97,7 +97,7 @@ def idle_problems(top: TopLevel) -> Iterator[Diagnostic]:
 
 
 def value_problems(use: Use) -> Iterator[Diagnostic]:
-    """Are the values of a section of the right types, and are all required ones there?"""
+    """Check that the values of a section have the right types, and that all required ones are there."""
     builds = any(has_trait(action, BUILDS) for action in use.actions) and any(
         is_given(use.section, name) for name in BUILDERS
     )
@@ -115,7 +115,7 @@ def value_problems(use: Use) -> Iterator[Diagnostic]:
 
 
 def idle_sections(use: Use) -> Iterator[Diagnostic]:
-    """Warnings of sections that do nothing as they stand."""
+    """Yield warnings of sections that do nothing as they stand."""
     for declared in use.declared:
         section = declared(use.section)
         try:
@@ -129,7 +129,7 @@ def idle_sections(use: Use) -> Iterator[Diagnostic]:
 
 
 def reader_problems(use: Use) -> Iterator[Diagnostic]:
-    """Are the types of readers, deserializers and writers known, and do their sections agree with each other?"""
+    """Check that types of readers, deserializers and writers are known, and that their sections agree."""
     from cntkpy.readers.registry import find_deserializer, find_reader
     from cntkpy.readers.writer import find_writer
 
@@ -147,7 +147,7 @@ def reader_problems(use: Use) -> Iterator[Diagnostic]:
 
 
 def writer_problems(command: Use) -> Iterator[Diagnostic]:
-    """Has a writer a file, and a section for each node that is written? Without them, only the end of a run would tell.
+    """Check that a writer has a file, and a section for each node that is written.
 
     Args:
         command: a command; of others than those that write there are no problems.
@@ -203,7 +203,7 @@ def _keeps_cache(use: Use) -> bool:
 
 
 def training_problems(section: ConfigParameters, precision: str) -> Iterator[Diagnostic]:
-    """Do the rates and momenta contradict each other?"""
+    """Report rates and momenta that contradict each other."""
     from cntkpy.trainers.parameters.sgd import SGDParameters
     from cntkpy.trainers.schedules.checks import check_parameters
 
@@ -216,7 +216,7 @@ def training_problems(section: ConfigParameters, precision: str) -> Iterator[Dia
 
 
 def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
-    """Lists per epoch that have more values than there are epochs; those at the end are never used."""
+    """Report lists per epoch that have more values than there are epochs; those at the end are never used."""
     epochs = sgd.max_epochs
     for parameter in sgd.parameters():
         value = sgd.given(parameter.name)
@@ -231,9 +231,9 @@ def long_schedules(sgd: SGDParameters) -> Iterator[Diagnostic]:
 
 
 def builder_problems(command: Command) -> Iterator[Diagnostic]:
-    """Does a training describe its network, and only once? A name which is nearly that of a builder is a mistake."""
+    """Check that a training describes its network, and only once; report names like that of a builder."""
     section = command.section
-    present = [one.name for one in builders_of(section)]
+    present = [builder.name for builder in builders_of(section)]
     used = builder_of(section)
     if used is not None and len(present) > 1:
         place = used.value(section)

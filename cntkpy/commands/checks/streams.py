@@ -157,7 +157,7 @@ def _below(nodes: Iterable[Node], trained: bool = False) -> set[str]:
 
 
 def needed_inputs(network: Network | ValidatedNetwork, nodes: Iterable[Node]) -> list[Input]:
-    """The inputs from which nodes of a trained network are computed: what is computed before training is constant."""
+    """Return the inputs from which nodes of a trained network are computed; statistics of data are constant."""
     names = _below(nodes, trained=True)
     inputs = (node for node in network.nodes.values() if node.operation.endswith("InputValue") and node.name in names)
     return [
@@ -190,7 +190,7 @@ def layers_beside(
 
 
 def beside_model(inputs: Iterable[Input], streams: Streams, reader: Use, owner: str) -> Iterator[Diagnostic]:
-    """The streams of a reader against the inputs of a network that stands elsewhere: what is wrong is the reader.
+    """Check the streams of a reader against the inputs of a network that stands elsewhere.
 
     Args:
         inputs: the inputs that are needed.

@@ -11,7 +11,7 @@ import click
 
 from cntkpy.cntk_config.base.files import exists, is_folder
 from cntkpy.commands.checks.folders import expand_folders
-from cntkpy.commands.projects.project import NAME, PYPROJECT, Project, Run, find_project
+from cntkpy.commands.projects.project import NAME, PYPROJECT, Project, Run, find_project, folders_of_projects
 from cntkpy.commands.words import is_config_word, is_override, sort_words
 
 
@@ -88,8 +88,13 @@ class Targets:
     def _present(self) -> Project:
         project = self._project(Path())
         if project is None:
-            message = f"No configuration is given, and there is no {NAME} here or above. Name a file"
-            raise click.UsageError(f"{message}, or make a project with `cntkpy new project NAME`.")
+            message = f"No configuration is given, and there is no {NAME} here or above."
+            nested = next(folders_of_projects(Path()), None)
+            if nested is not None:
+                raise click.UsageError(
+                    f"{message} There is one in {nested}: write `cntkpy check {nested}`, or `cntkpy check .`"
+                )
+            raise click.UsageError(f"{message} Name a file, or make a project with `cntkpy new project NAME`.")
         return project
 
     def _project(self, folder: Path) -> Project | None:
@@ -135,9 +140,15 @@ class Targets:
             if runs or files or (is_whole and (project.names_files or project.problems)):
                 yield from self._all(project, runs, files, overrides)
                 return
-        for file in expand_folders([str(path)], skipped=self._skipped):
-            if project is None or (project.is_complete and not project.is_excluded(Path(file))):
+        nested = list(folders_of_projects(path))
+        for folder in nested:
+            yield from self._of_folder(folder, overrides)
+        skipped: list[str] = []
+        for file in expand_folders([str(path)], skipped=skipped):
+            is_wanted = project is None or (project.is_complete and not project.is_excluded(Path(file)))
+            if is_wanted and not _is_below(file, nested):
                 yield from self._alone(file, overrides, project)
+        self._skipped += (file for file in skipped if not _is_below(file, nested))
 
     def _all(
         self, project: Project | None, runs: list[Run] | tuple[Run, ...], files: list[Path], overrides: list[str]
@@ -152,6 +163,11 @@ class Targets:
     def _alone(self, word: str, overrides: list[str], project: Project | None) -> Iterator[Target]:
         for line in sort_words([word, *overrides]).configurations:
             yield Target(line, None, project)
+
+
+def _is_below(file: str, folders: list[Path]) -> bool:
+    """Return True for a file in one of some folders or further down."""
+    return any(folder in Path(file).parents for folder in folders)
 
 
 def _from_here(path: Path) -> str:

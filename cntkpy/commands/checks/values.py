@@ -81,7 +81,7 @@ def _read_sets(section: ConfigParameters, name: str, texts: frozenset[str], dept
     """Read an array, which may be one of sets."""
     elements = section.array(name)
     if elements and all(str(element).startswith(("[", "{")) for element in elements):
-        for one in elements.sections():
-            yield from _read_all(one, texts, depth + 1)
+        for element in elements.sections():
+            yield from _read_all(element, texts, depth + 1)
     else:
         section(name, "")

@@ -34,6 +34,36 @@ Stack = tuple[str, "Stack | None"]
 """The name of an open section, "" if it has none, and the sections around it."""
 
 
+class Brackets:
+    """The sections of a text that are open at each place.
+
+    Args:
+        lines: The lines of the text.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self._places: list[tuple[int, int]] = []
+        """The end of each bracket, line from 1 and column from 0."""
+        self._stacks: list[Stack | None] = [None]
+        """The sections that are open before the first bracket and after each."""
+        for number, text in enumerate(lines, 1):
+            for bracket in _BRACKET.finditer(re.sub(r"(^|\s)#.*", "", text)):
+                around = self._stacks[-1]
+                closed = around[1] if around is not None else None
+                self._places.append((number, bracket.end()))
+                self._stacks.append((bracket["name"] or "", around) if bracket["opener"] else closed)
+
+    def enclosing(self, line: int, column: int) -> list[str]:
+        """Return the names of the sections around a place, line and column from 1, the outermost first."""
+        stack = self._stacks[bisect_right(self._places, (line, column - 1))]
+        names: list[str] = []
+        while stack is not None:
+            name, stack = stack
+            if name:
+                names.append(name)
+        return names[::-1]
+
+
 class Analysis:
     """A text, and its configuration: that of the last state which could be read."""
 
@@ -181,27 +211,11 @@ class Analysis:
 
     def enclosing(self, line: int, column: int) -> list[str]:
         """Return the names of the sections around a place, from the brackets before it."""
-        places, stacks = self._brackets
-        stack = stacks[bisect_right(places, (line, column - 1))]
-        names: list[str] = []
-        while stack is not None:
-            name, stack = stack
-            if name:
-                names.append(name)
-        return names[::-1]
+        return self._brackets.enclosing(line, column)
 
     @cached_property
-    def _brackets(self) -> tuple[list[tuple[int, int]], list[Stack | None]]:
-        """The end of each bracket, line from 1 and column from 0; the sections that are open before and after each."""
-        places: list[tuple[int, int]] = []
-        stacks: list[Stack | None] = [None]
-        for number, text in enumerate(self.lines, 1):
-            for bracket in _BRACKET.finditer(re.sub(r"(^|\s)#.*", "", text)):
-                around = stacks[-1]
-                closed = around[1] if around is not None else None
-                places.append((number, bracket.end()))
-                stacks.append((bracket["name"] or "", around) if bracket["opener"] else closed)
-        return places, stacks
+    def _brackets(self) -> Brackets:
+        return Brackets(self.lines)
 
     def _path_at(self, section: ConfigParameters, names: list[str], line: int, column: int) -> list[str] | None:
         for name in section.names():

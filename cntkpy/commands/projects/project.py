@@ -23,6 +23,8 @@ from cntkpy.commands.projects.toml_text import Path_, TomlText
 NAME, PYPROJECT, TABLE = "cntkpy.toml", "pyproject.toml", ("tool", "cntkpy")
 MAX_RUNS = 10_000
 """Runs of one project: a matrix grows by multiplication."""
+MAX_FOLDERS = 10_000
+"""Folders in which projects are looked for."""
 MAX_MATCHES = 10_000
 """Files that a glob may name."""
 MIN_SIMILARITY = 0.6
@@ -33,7 +35,7 @@ NETWORKS = (".bs", ".ndl", ".mel")
 """Endings of files of other languages, which configurations name in several ways."""
 MAX_INCLUDED = 1000
 """Files of a run, with those that are included, that are looked through."""
-_INCLUDE = re.compile(r"""(?im)^[ \t]*include[ \t]*=?[ \t]*["']?([^"'#;\n]+)""")
+_INCLUDE = re.compile(r"""(?im)^[ \t]*+include[ \t]*+=?[ \t]*+["']?([^"'#;\n]++)""")
 _GLOB = re.compile(r"[*?\[]")
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]*)\}")
 
@@ -265,6 +267,21 @@ def find_project(start: Path) -> Project | None:
         if (folder / ".git").exists():
             return None  # a folder above the repository belongs to others
     return None
+
+
+def folders_of_projects(folder: Path) -> Iterator[Path]:
+    """Yield the folders below a folder that have a project, but none inside of another one.
+
+    Args:
+        folder: The folder, which is not one of them.
+    """
+    for parent, folders, names in itertools.islice(os.walk(folder), MAX_FOLDERS):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        path = Path(parent)
+        is_project = NAME in names or (PYPROJECT in names and _has_table(path / PYPROJECT))
+        if is_project and path != folder:
+            yield path
+            folders.clear()
 
 
 def _has_table(path: Path) -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.names import masked
@@ -23,6 +23,8 @@ from cntkpy.commands.words import RECORD, is_config_word
 FOLDER, RESOLVED, LOG, EVENTS = "runs", "config.resolved.cntk", "log", "log.jsonl"
 MAX_PENDING = 10_000
 """Records that wait until the run has looked at its configuration."""
+MAX_DENSE, SPARSE_SECONDS = 1000, 1.0
+"""Values inside of epochs that are all kept, and the least time between two of those that follow."""
 MAX_NAME = 60
 """Characters of the name of a configuration in that of a folder."""
 MAX_TRIES = 1000
@@ -33,7 +35,8 @@ log = logging.getLogger("cntkpy.commands")
 class RunRecord(Record):
     """Gets the records of a run from its beginning, and writes them once the run is sound.
 
-    It takes what the run has computed: nothing else is computed for it but the outline of the network.
+    It takes what the run has computed: nothing else is computed for it but the outline of the network. Of values inside
+    of epochs, after the first `MAX_DENSE` one in `SPARSE_SECONDS` is kept.
 
     Args:
         root: The configuration.
@@ -46,9 +49,12 @@ class RunRecord(Record):
         self._pending: list[logging.LogRecord] = []
         self._targets: list[logging.Handler] = []
         self._stream: TextIO | None = None
+        self._inside, self._last_inside = 0, 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, or keep it until the folder is there."""
+        if self._is_too_dense(record):
+            return
         if not self._targets:
             if len(self._pending) < MAX_PENDING:
                 self._pending.append(record)
@@ -57,6 +63,17 @@ class RunRecord(Record):
             if record.levelno >= target.level:
                 target.emit(record)
 
+    def _is_too_dense(self, record: logging.LogRecord) -> bool:
+        """Return True if a record is a value inside of an epoch that no line of the log shows, and too soon."""
+        values: dict[str, Any] = getattr(record, "event", None) or {}
+        if values.get("event") != "progress" or record.levelno > logging.DEBUG:
+            return False
+        self._inside += 1
+        if self._inside > MAX_DENSE and record.created - self._last_inside < SPARSE_SECONDS:
+            return True
+        self._last_inside = record.created
+        return False
+
     def begin(self, parent: Path, name: str) -> None:
         """Make the folder, and write what has happened; a folder that cannot be made is a warning.
 
@@ -64,6 +81,13 @@ class RunRecord(Record):
             parent: The folder of records.
             name: The name of the run.
         """
+        self.acquire()  # trackers log in threads of their own
+        try:
+            self._begin(parent, name)
+        finally:
+            self.release()
+
+    def _begin(self, parent: Path, name: str) -> None:
         try:
             folder = _new_folder(parent, name)
             text = Export(self._root, origins=True, on_error=str).cntk()
@@ -74,6 +98,7 @@ class RunRecord(Record):
             self._targets = [EventHandler(str(folder / EVENTS), _ignore), _TextLog(self._stream)]
         except OSError as error:
             self._pending = []
+            self.setLevel(logging.CRITICAL + 1)
             log.warning(
                 "WARNING: the run is not recorded: %s: %s; record=false says so", parent, error.strerror or error
             )

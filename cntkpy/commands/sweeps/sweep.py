@@ -144,8 +144,8 @@ def _run(plan: Plan, folder: Path, base: ConfigParameters, study: Study, jobs: i
         print(f"note: {command} runs a script: all trials write the files that it names", file=sys.stderr)
     combinations = product(plan.space.axes)
     if combinations is not None and study.size() > combinations:
-        note = f"{study.size()} trials have {combinations} combinations: none is trained twice"
-        print(f"note: {note}, later trials have the values of the first", file=sys.stderr)
+        note = f"{study.size()} trials have {combinations} combinations of values"
+        print(f"note: {note}; none is trained twice, a repeated one has the outcome of the first", file=sys.stderr)
     ended = len(study.ended())
     with console() as screen:
         screen.say(f"{study.size()} trials in {_shown(folder)}" + (f", {ended} have ended before" if ended else ""))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from cntkpy.networks.onnx.export import Settings
 
 ONNX = ".onnx"
+
+CONFIGURATIONS = (".cntk", ".config", ".cfg", ".ini", ".txt")
+"""Endings of files that are configurations, unless they are models."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,19 @@ class Asked:
 def export_file(asked: Asked) -> int:
     """Write the file, say what is in it; return the exit status."""
     from cntkpy.networks.files.model_file import load_model
+    from cntkpy.networks.files.recognise import is_model
     from cntkpy.networks.files.weights import FORMATS, write_weights
 
     kind = Path(asked.out).suffix.lower()
     if kind not in (ONNX, *FORMATS):
         known = ", ".join((ONNX, *FORMATS))
         message = f"the format of '{asked.out}' is not known"
-        raise UserError("InvalidArgument", message, hint=f"its name ends in one of {known}")
+        hint = f"its name ends in one of {known}; --to pytorch writes a folder with source"
+        raise ConfigError("InvalidArgument", message, hint=hint)
+    if not is_model(asked.model) and Path(asked.model).suffix.lower() in CONFIGURATIONS and Path(asked.model).is_file():
+        message = f"{asked.model} is a configuration; {asked.out} is made of a model file"
+        hint = "name the model that it trains; --to pytorch writes the network of a configuration as source"
+        raise ConfigError("InvalidArgument", message, hint=hint)
     network = load_model(asked.model)
     if kind != ONNX:
         print(f"{asked.out}: {write_weights(asked.out, network)} arrays")

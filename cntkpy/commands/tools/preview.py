@@ -56,7 +56,10 @@ def preview(
     from cntkpy.readers.registry import refusing_modules
 
     try:
-        form = form_of(words[0]) if len(words) == 1 else None
+        form = form_of(words[0])
+        if form is not None and len(words) > 1:
+            message = f"'{words[0]}' is a file of data ({form}), which has no section '{words[1]}'"
+            raise ConfigError("UnreadWord", message, None, f"write: cntkpy preview {words[0]}")
         if form is not None:
             section = section_of(words[0], form)
             if section is None:

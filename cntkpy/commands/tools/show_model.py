@@ -81,9 +81,20 @@ def _record(record: "Record") -> dict[str, Any]:
 
 def describe(network: "Network") -> dict[str, Any]:
     """Return what is shown of a network, as plain data."""
-    nodes = [_node(node) for node in sorted(network.nodes.values(), key=lambda node: node.name.lower())]
+    nodes = [_node(node) for node in _in_order(network)]
     groups = {group: [node.name for node in members] for group, members in network.groups.items()}
     return _found(network.precision, nodes, groups)
+
+
+def _in_order(network: "Network") -> "list[Node]":
+    """Return the nodes of a network, each behind its inputs; in the order of the file where loops forbid that."""
+    from cntkpy.networks.graph.node import NodeError
+    from cntkpy.networks.graph.order import components
+
+    try:
+        return [node for component in components(network.nodes.values()) for node in component]
+    except NodeError:
+        return list(network.nodes.values())
 
 
 def _found(precision: str, nodes: list[dict[str, Any]], groups: dict[str, list[str]]) -> dict[str, Any]:

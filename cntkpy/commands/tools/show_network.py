@@ -15,7 +15,7 @@ from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_json
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.commands.console import print_error
-from cntkpy.commands.tools.network_of import Described, describe_network
+from cntkpy.commands.described_network import Described, describe_network
 from cntkpy.commands.words import sort_words
 
 if TYPE_CHECKING:
@@ -53,11 +53,15 @@ def plot_network(words: list[str], out: str | None) -> int:
         if picture.suffix == ".dot":
             with output_file(picture) as file:
                 file.write(text)
+        elif graphviz() is None and (svg := _drawn(described, picture)) is not None:
+            with output_file(picture) as file:
+                file.write(svg.encode())
         elif graphviz() is None:
             raise UserError(
                 "MissingPackage",
                 f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed",
-                hint=f"install Graphviz; or write the text that it draws: --out {picture.with_suffix('.dot')}",
+                hint=f"without it write --out {picture.with_suffix('.svg')}, or the text that it draws: --out "
+                f"{picture.with_suffix('.dot')}",
             )
         else:
             with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:  # a file NAME.dot of the user stays
@@ -70,6 +74,16 @@ def plot_network(words: list[str], out: str | None) -> int:
         print_error(error)
         return EXIT_ERROR
     return 0
+
+
+def _drawn(described: Described, picture: Path) -> str | None:
+    """Return the network as reports draw it, where a picture ends in .svg; None if it has too many nodes for that."""
+    from cntkpy.commands.report.drawing import standalone
+    from cntkpy.commands.report.picture import parts_of
+    from cntkpy.commands.report.picture import picture as draw
+
+    drawn = draw(parts_of(describe(described))) if picture.suffix == ".svg" else None
+    return None if drawn is None else standalone(str(drawn))
 
 
 def _described(words: list[str]) -> Described:

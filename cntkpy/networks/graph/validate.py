@@ -14,6 +14,8 @@ from cntkpy.networks.graph.shapes import ShapeProblem
 
 MAX_MISTAKES = 50
 """Mistakes of one network that are looked for: after each, shapes are inferred once more."""
+MAX_NODES = 200_000
+"""Nodes whose shapes are inferred for it, but for a network that is larger."""
 
 
 def infer(nodes: list[Node], exact_axes: bool = False) -> None:
@@ -62,7 +64,7 @@ def mistakes(nodes: list[Node], failed: Iterable[Node] = (), exact_axes: bool = 
             uncertain = unsure if error.unknown is not None else ()
             if not any(error.unknown in node.connected for node in uncertain):
                 errors.append(error)
-            if len(errors) >= MAX_MISTAKES:
+            if len(errors) >= max(5, min(MAX_MISTAKES, MAX_NODES // len(nodes))):
                 return errors
             for node, shape, axis in start:
                 node.shape, node.axis = shape, axis

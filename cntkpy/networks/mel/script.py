@@ -19,7 +19,7 @@ from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, nearest
 from cntkpy.cntk_config.parameters import ConfigValue, read_text_file
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.parse import NAME, Word
-from cntkpy.networks.builders.ndl.recovery import MAX_ERRORS, SKIPPED
+from cntkpy.networks.builders.ndl.recovery import SKIPPED
 from cntkpy.networks.builders.ndl.scope import DependsOnFailed
 from cntkpy.networks.builders.ndl.source import (
     macro_documents,
@@ -27,7 +27,7 @@ from cntkpy.networks.builders.ndl.source import (
     value_document,
 )
 from cntkpy.networks.builders.ndl.text import Document, Place, ScriptError, error
-from cntkpy.networks.builders.recovery import assigned_names, blanked, statement_at
+from cntkpy.networks.builders.recovery import assigned_names, attempts, blanked, statement_at
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.mel.commands import COMMANDS, find, makes_model
 from cntkpy.networks.mel.editor import Editor, Files
@@ -192,7 +192,7 @@ def statements_of(document: Document, mistakes: Mistakes | None = None) -> list[
         except ScriptError as problem:
             place = problem.place
             stretch = statement_at(document.text, place.start, SKIPPED) if place is not None else None
-            if mistakes is None or stretch is None or len(mistakes.errors) >= MAX_ERRORS:
+            if mistakes is None or stretch is None or len(mistakes.errors) >= attempts(document.text):
                 raise
             mistakes.errors.append(problem)
             mistakes.lose(assigned_names(document.text[slice(*stretch)]))

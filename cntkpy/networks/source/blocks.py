@@ -100,6 +100,24 @@ def _own_signature(graph: Graph, unit: Unit) -> tuple[Any, ...] | None:
     return (node.operation, repr(sorted(node.options.items(), key=str)), sizes)
 
 
+def chains(graph: Graph, parts: list[Unit | Block]) -> list[Unit | list[Block]]:
+    """Return units, and lists of blocks of which each reads nothing but the one before, which nothing else reads."""
+    result: list[Unit | list[Block]] = []
+    outputs = {graph.canonical(node) for node in graph.outputs}
+    for part in parts:
+        if isinstance(part, Unit):
+            result.append(part)
+            continue
+        last = result[-1] if result else None
+        if isinstance(last, list) and part.operands == [last[-1].output] and last[-1].output not in outputs:
+            inside = {node for unit in part.units for node in (*unit.outputs, *unit.covered)}
+            if all(user in inside for user in graph.users[last[-1].output]):
+                last.append(part)
+                continue
+        result.append([part])
+    return result
+
+
 def find_blocks(graph: Graph, units: list[Unit]) -> list[Unit | Block]:
     """Return the units, those of repeated blocks together."""
     ends: dict[int, int] = {}  # the first place of a block -> the place behind it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,15 +136,22 @@ def compare(source: Source, run: Run, data: Data, gradients: bool = True) -> lis
                 theirs = None if theirs is None else theirs[inside]
             theirs = np.zeros_like(ours_) if theirs is None else theirs
             result.append(difference(f"gradient by {node.name}", theirs, ours_, GRADIENTS))
+    return [*result, *_of_parameters(source, wanted, got)]
+
+
+def _of_parameters(source: Source, wanted: Result, got: Result) -> Iterator[Difference]:
+    """Yield the differences of gradients by parameters of the source."""
     for name, tensor in source.tensors.items():
-        if tensor.source is None or tensor.arrange is None or f"/{name}" not in got.gradients:
+        theirs, joined = got.gradients.get(f"/{name}"), tensor.joined
+        if theirs is None:
             continue
-        entry = wanted.gradients.get(tensor.source.name)
-        if entry is not None:
-            result.append(
-                difference(f"gradient by {name}", got.gradients[f"/{name}"], tensor.arrange(entry), GRADIENTS)
-            )
-    return result
+        if joined is not None and joined.sources and all(item.name in wanted.gradients for item in joined.sources):
+            known = joined.known
+            entry = joined.arrange([wanted.gradients[item.name] for item in joined.sources])[known]
+            yield difference(f"gradient by {name}", theirs[known], entry, GRADIENTS)
+        elif tensor.source is not None and tensor.arrange is not None and tensor.source.name in wanted.gradients:
+            entry = tensor.arrange(wanted.gradients[tensor.source.name])
+            yield difference(f"gradient by {name}", theirs, entry, GRADIENTS)
 
 
 def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> Difference:
@@ -163,12 +170,12 @@ def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> 
     return Difference(name, largest, largest <= bound)
 
 
-def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference]:
-    """Return, for each output and gradient, the largest difference.
+def check(source: Source, data: Iterable[Data] = ()) -> list[Difference]:
+    """Return, for each output and gradient, the largest difference on random data and on given data.
 
     Args:
         source: the module.
-        data: minibatches; None: random ones.
+        data: minibatches beside random ones.
 
     Raises:
         UserError: PyTorch or JAX is not installed.
@@ -177,7 +184,7 @@ def check(source: Source, data: Iterator[Data] | None = None) -> list[Difference
     run = (check_torch if source.framework == "pytorch" else check_jax).runner(source)
     gradients = _differentiable(source)
     result: dict[str, Difference] = {}
-    for minibatch in random_data(source) if data is None else data:
+    for minibatch in (*random_data(source), *data):
         for item in compare(source, run, minibatch, gradients):
             leading = result.get(item.name, item)
             result[item.name] = Difference(

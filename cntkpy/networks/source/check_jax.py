@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,19 @@ from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.source.check_data import Data, Result, Run, fed, mask_of
 from cntkpy.networks.source.export import Source
 
+Array = Any
+"""An array of JAX."""
 
-def trees_of(source: Source) -> list[dict[str, Any]]:
+Tree = dict[str, Any]
+"""Arrays, or dicts of them."""
+
+Dense = dict[str, np.ndarray]
+"""Inputs that have a gradient, by name."""
+
+
+def trees_of(source: Source) -> list[Tree]:
     """Return the nested dicts of arrays that the function takes."""
-    tree: dict[str, Any] = {}
+    tree: Tree = {}
     for name, array in source.arrays().items():
         *outer, last = name.split(".")
         inner = tree
@@ -34,7 +43,9 @@ def runner(source: Source) -> Run:
     return lambda data, weights, gradients: computed(source, function, data, weights, gradients)
 
 
-def computed(source: Source, function: Any, data: Data, weights: Mapping[str, np.ndarray], gradients: bool) -> Result:
+def computed(
+    source: Source, function: Callable[..., Any], data: Data, weights: Mapping[str, np.ndarray], gradients: bool
+) -> Result:
     """Return what the function computes, compiled; arrays are laid out as the function has them."""
     jax: Any = importlib.import_module("jax")
     inputs = {name: fed(source, node, data.values[node.name]) for name, node in source.arguments.items()}
@@ -43,12 +54,12 @@ def computed(source: Source, function: Any, data: Data, weights: Mapping[str, np
         options["key"] = jax.random.key(0)
     whole = {name: inputs.pop(name) for name, node in source.arguments.items() if node in source.indices}
 
-    def outputs(trees: Any, dense: Any) -> list[Any]:
+    def outputs(trees: list[Tree], dense: Dense) -> list[Array]:
         result = function(*trees, **dense, **whole, **options)
         result = result[0] if source.file.renews else result
         return [result] if len(source.outputs) == 1 else list(result)
 
-    def total(trees: Any, dense: Any) -> tuple[Any, list[Any]]:
+    def total(trees: list[Tree], dense: Dense) -> tuple[Array, list[Array]]:
         results = outputs(trees, dense)
         return sum(_weighted(source, results, weights)), results
 
@@ -60,7 +71,7 @@ def computed(source: Source, function: Any, data: Data, weights: Mapping[str, np
         results = jax.jit(outputs)(trees, inputs)
     values = {node.name: np.asarray(result) for node, result in zip(source.outputs, results, strict=True)}
     made: dict[str, np.ndarray] = {source.arguments[name].name: np.asarray(slopes[1][name]) for name in slopes[1]}
-    of_trees: dict[str, Any] = dict(zip(source.file.trees, slopes[0], strict=True)) if gradients else {}
+    of_trees: dict[str, Tree] = dict(zip(source.file.trees, slopes[0], strict=True)) if gradients else {}
     for name in source.tensors if gradients else ():
         tree, *path = name.split(".") if "state" in source.file.trees else ("params", *name.split("."))
         slope: Any = of_trees[tree]
@@ -70,9 +81,9 @@ def computed(source: Source, function: Any, data: Data, weights: Mapping[str, np
     return Result(values, made, {})
 
 
-def _weighted(source: Source, results: list[Any], weights: Mapping[str, np.ndarray]) -> list[Any]:
+def _weighted(source: Source, results: list[Array], weights: Mapping[str, np.ndarray]) -> list[Array]:
     """Return the sums of outputs times their weights."""
-    sums: list[Any] = []
+    sums: list[Array] = []
     for node, value in zip(source.outputs, results, strict=True):
         weight = np.asarray(fed(source, node, weights[node.name]))
         if node.has_layout and source.graph.along_time and node.axis != ONE:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks import nodes
 from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.source_support.helpers import with_needs
-from cntkpy.networks.nodes.source_support.values import lead_of
+from cntkpy.networks.nodes.source_support.values import Value, lead_of
 from cntkpy.networks.source import layout
 from cntkpy.networks.source.classes import Classes, plain
 from cntkpy.networks.source.export import refusal
@@ -24,11 +24,17 @@ class Function(NamedTuple):
 
     Attributes:
         text: of the function, and of helpers in front of it.
-        arguments: the names of its arguments, by the names of nodes.
+        arguments: the nodes that are its arguments, in order.
+        masks: the time axes whose masks follow them.
+        along_time: whether the arguments are (batch, steps, ...); else they are (samples, ...) without padding.
+        parameters: names of the parameters that the criteria have for themselves; then there is no text.
     """
 
     text: str
-    arguments: dict[str, str]
+    arguments: list[Node]
+    masks: list[str]
+    along_time: bool
+    parameters: list[str]
 
 
 def criteria_function(
@@ -43,7 +49,7 @@ def criteria_function(
         evaluate: computes nodes that depend on parameters alone.
 
     Raises:
-        UserError: nodes have no code, or parameters of their own.
+        UserError: nodes have no code.
     """
     copy = ValidatedNetwork(network.copied())
     for name in cut:
@@ -53,19 +59,27 @@ def criteria_function(
     planner, helpers = Planner(graph, TORCH, 0.0), set[str]()
     units = planner.units(graph.components)
     writer = Writer(planner, TorchForm(), Classes(), helpers)
-    arguments = {node.name: writer.argument(node, lead_of(node, graph.along_time)) for node in graph.inputs}
+    for node in graph.inputs:
+        writer.argument(node, lead_of(node, graph.along_time))
     outputs = [graph.canonical(node) for node in graph.outputs]
     writer.write(units, outputs)
     if any(planner.refused.values()):
         raise refusal(planner)
-    if writer.tensors:
-        listed = ", ".join(f"'{tensor.source.name}'" for tensor in writer.tensors.values() if tensor.source)
-        raise UserError("NotSupported", f"the criteria have parameters of their own, which no train.py has: {listed}")
-    writer.body.line(f"return {', '.join(writer.value(node).text for node in outputs)}")
+    parameters = [tensor.source.name for tensor in writer.tensors.values() if tensor.source is not None]
+    results = [_summed(writer, node) for node in outputs]
+    writer.body.line(f"return {', '.join(results)}")
     masks = list(writer.body.asked.values())
-    typed = ", ".join(f"{name}: Tensor" for name in [*arguments.values(), *masks])
+    typed = ", ".join(f"{name}: Tensor" for name in [*writer.arguments, *masks])
     head = f"def criteria({typed}) -> {kind_of(len(outputs))}:"
     doc = '    """Return sums over the samples of the minibatch."""'
     body = "\n".join([head, doc, *(f"    {line}" for line in writer.body.lines)])
     text = "\n\n\n".join([*(TORCH.helpers[name] for name in with_needs(TORCH.helpers, helpers)), plain(body)])
-    return Function(layout.laid_out(text), arguments)
+    return Function(layout.laid_out(text), graph.inputs, list(writer.body.asked), graph.along_time, parameters)
+
+
+def _summed(writer: Writer, node: Node) -> str:
+    """The text of the sum of a node over the samples of the minibatch."""
+    value: Value = writer.value(node)
+    if value.lead == 2:
+        return f"{value.atom}[{writer.body.mask(node.axis)}].sum()"
+    return f"{value.atom}.sum()" if value.lead or value.dims else value.text

@@ -210,9 +210,15 @@ def _options(node: Node) -> str:
     return repr(sorted(node.options.items(), key=str))
 
 
-def prediction_nodes(network: Network) -> list[Node]:
-    """Return what the criteria of a network look at, apart from its inputs."""
-    roots = [*network.groups["criterion"], *network.groups["evaluation"]]
+def prediction_nodes(network: Network, roots: Iterable[Node] | None = None) -> list[Node]:
+    """Return what criteria look at, apart from inputs.
+
+    Args:
+        network: the network.
+        roots: the criteria; None: all of the network.
+    """
+    if roots is None:
+        roots = [*network.groups["criterion"], *network.groups["evaluation"]]
     result: dict[Node, None] = {}
     for root in roots:
         for node in root.connected:

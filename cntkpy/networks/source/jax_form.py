@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -119,12 +120,13 @@ class JaxForm:
         title, body = quoted(top.title), writer.body
         taken = trees(writer)
         finish_top(writer, top.returned)
-        summary = top.doc.summary.replace(".", ", and the new state.") if writer.renews else top.doc.summary
+        summary = top.doc.summary.removesuffix(".") + (", and the new state." if writer.renews else ".")
         doc = [summary, "", "Args:", *(f"    {_OF_TREES[tree]}" for tree in taken)]
         doc += [f"    {line}" for line in top.doc.arguments]
-        doc += [f"    {line}" for extra, line in _OF_EXTRAS.items() if extra in body.extras]
+        doc += [f"    {_OF_EXTRAS[extra]}" for extra in _extras(writer)]
         text = function(writer, "NAME", top.arguments, "\n".join(doc), kind_of(len(top.returned)))
-        text = text.replace("training: bool", "training: bool = False").replace("key: Array | None", _key(writer))
+        text = text.replace(", training: bool", ", training: bool = False", 1)
+        text = text.replace(", key: Array | None", ", key: Array | None = None", 1)
         writer.classes.add("=apply", text)
         names = Names(body.names.taken | {"apply", "load"}, JAX.reserved)
         texts = writer.classes.resolve(names)
@@ -169,6 +171,10 @@ class JaxForm:
             rate = f"«rate={layer.arguments[0][1]}»"
             use.call = lambda text: f"{use.helper('dropout')}({text}, {rate}, {use.body.key()})"
 
+    def chain(self, writer: Writer, blocks: list[Block]) -> list[Unit]:
+        """Write the functions of blocks; return units that call them."""
+        return [self.block(writer, block) for block in blocks]
+
     def block(self, writer: Writer, block: Block) -> Unit:
         """Write the function of a block; return a unit that calls it."""
         inner = writer.inner(plain=True)
@@ -198,9 +204,10 @@ class JaxForm:
         return call_loop(writer, unit, call, writer.along_time)
 
 
-def _key(writer: Writer) -> str:
-    """Return the argument of the key of random numbers, which may be left out if only dropout uses it."""
-    return "key: Array" if writer.body.must_draw else "key: Array | None = None"
+def _extras(writer: Writer) -> list[str]:
+    """Return the last arguments of a function; a key that only dropout uses may be left out, and is the last."""
+    order = ("key", "training") if writer.body.must_draw else ("training", "key")
+    return [name for name in order if name in writer.body.extras]
 
 
 def _imports(code: str) -> str:
@@ -258,7 +265,9 @@ def _transposed(tensor: Tensor) -> Tensor:
         return np.ascontiguousarray(arrange(array).T)
 
     result: Arrange | None = None if arrange is None else turned
-    return Tensor(np.ascontiguousarray(tensor.array.T), tensor.source, result)
+    joined = None if tensor.joined is None else replace(tensor.joined, index=tensor.joined.index.T)
+    array = np.ascontiguousarray(tensor.array.T)
+    return replace(tensor, array=array, arrange=result, joined=joined)
 
 
 def _place(layer: Layer, name: str) -> str:
@@ -297,10 +306,7 @@ def _call(writer: Writer, inner: Writer, mark: str, hint: str, arguments: list[s
     passed = [f'{tree}["{name}"]' for tree in trees(inner)] + arguments
     writer.body.extras |= inner.body.extras
     writer.body.must_draw |= inner.body.must_draw
-    if "training" in inner.body.extras:
-        passed.append("training")
-    if "key" in inner.body.extras:
-        passed.append(writer.body.key())
+    passed += [writer.body.key() if extra == "key" else extra for extra in _extras(inner)]
     text = f"{mark}({', '.join(passed)}{mark.replace('⟧', '+⟧')})"
     if not inner.renews:
         return text
@@ -328,10 +334,8 @@ def finish(writer: Writer, results: list[str]) -> None:
 def function(writer: Writer, name: str, arguments: list[str], doc: str, result: str) -> str:
     """Return the text of a function, with a mark for arguments that uses of it differ in."""
     typed = [f"{tree}: Params" for tree in trees(writer)] + [f"{argument}: Array" for argument in arguments]
-    if "training" in writer.body.extras:
-        typed.append("training: bool")
-    if "key" in writer.body.extras:
-        typed.append("key: Array | None")
+    kinds = {"training": "bool", "key": "Array" if writer.body.must_draw else "Array | None"}
+    typed += [f"{extra}: {kinds[extra]}" for extra in _extras(writer)]
     result = f"tuple[{result}, Params]" if writer.renews else result
     return layout.function(name, [*typed[:-1], f"{typed[-1]}ARGUMENTS"], writer.body.lines, doc, result)
 

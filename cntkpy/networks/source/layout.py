@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 WIDTH = 100
 
 
@@ -119,9 +121,31 @@ def _outside(text: str) -> list[int]:
     return result
 
 
+_METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]+\))")
+"""A statement whose value ends with the call of a method that has arguments."""
+
+
+def _in_two(line: str) -> list[str]:
+    """Return a long statement as two, if its value ends with the call of a method."""
+    code, sign, comment = line.partition("  # ")
+    parts = _METHOD.fullmatch(code)
+    if len(code) <= WIDTH or parts is None:
+        return [line]
+    indent, name, value, method = parts.groups()
+    if value[-1] not in ")]" or value.count("(") != value.count(")") or value.count("[") != value.count("]"):
+        return [line]
+    has_operator = value[0] in "-~" or any(value[place] == " " for place in _outside(value))
+    if has_operator or re.search(rf"\b{name}\b", method):
+        return [line]  # the method is that of the last operand alone, or reads the value of before
+    if value.startswith("(") and _outer_brackets(value) == (0, len(value) - 1):
+        value = value[1:-1]
+    return [f"{indent}{name} = {value}", f"{indent}{name} = {name}.{method}{sign}{comment}"]
+
+
 def laid_out(text: str) -> str:
     """Return a text with its long lines broken."""
-    return "\n".join(wrapped(line).rstrip() for line in text.split("\n"))
+    lines = [part for line in text.split("\n") for part in _in_two(line)]
+    return "\n".join(wrapped(line).rstrip() for line in lines)
 
 
 def _outer_brackets(text: str) -> tuple[int, int] | None:

@@ -10,11 +10,13 @@ from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes.source_support.dialect import Dialect
 from cntkpy.networks.nodes.source_support.finder import Finder
 from cntkpy.networks.nodes.source_support.layers import Unit
+from cntkpy.networks.nodes.source_support.names import given_name
 from cntkpy.networks.nodes.source_support.use import Use
 from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 from cntkpy.networks.source import recurrent
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.table import LAYERS, REFUSED, RULES
+from cntkpy.networks.source.windows import together
 
 
 class Planner:
@@ -27,6 +29,7 @@ class Planner:
 
     Attributes:
         refused: by node, why it has no code.
+        mask_names: of time axes, where there are several.
     """
 
     def __init__(self, graph: Graph, dialect: Dialect, dropout: float) -> None:
@@ -34,6 +37,7 @@ class Planner:
         self.dialect = dialect
         self.find = Finder(graph, dialect, dropout)
         self.refused: dict[Node, str] = {}
+        self.mask_names = _mask_names(graph)
 
     def units(self, components: Iterable[list[Node]]) -> list[Unit]:
         """Return the units that compute nodes and loops, operands before their users."""
@@ -41,7 +45,13 @@ class Planner:
         layers = {
             id(component): recurrent.recognised(self.graph, component) for component in components if is_loop(component)
         }
-        dead = self._dead([unit for unit in layers.values() if unit is not None])
+        rows = {
+            component[0]: unit
+            for component in components
+            if not is_loop(component) and (unit := together(self.graph, component[0])) is not None
+        }
+        dead = self._dead([*(unit for unit in layers.values() if unit is not None), *rows.values()])
+        dead |= {node for unit in rows.values() for node in unit.covered}
         results = {unit.node: unit for unit in layers.values() if unit is not None}
         both = {
             component[0]: unit
@@ -61,7 +71,7 @@ class Planner:
             node = component[0]
             if node in dead or self.graph.is_leaf(node) or node.kind.layout == "always" or node.kind.time.makes_axis:
                 continue
-            unit = both.get(node) or deferred.pop(node, None) or self._unit(node)
+            unit = both.get(node) or rows.get(node) or deferred.pop(node, None) or self._unit(node)
             if unit is None:
                 continue
             if unit.node is not node:
@@ -135,6 +145,15 @@ class Planner:
         if not self.graph.is_leaf(leaf):
             return False
         return self.graph.number(leaf) is not None or all(user in members for user in self.graph.users[leaf])
+
+
+def _mask_names(graph: Graph) -> dict[str, str]:
+    """Return names of masks that say which inputs they are of; one time axis has `mask`."""
+    names: dict[str, str] = {}
+    for node in graph.inputs:
+        if node.axis not in (None, ONE):
+            names.setdefault(str(node.axis), f"{given_name(node) or 'x'}_mask")
+    return names if len(names) > 1 else {}
 
 
 def _repeated(use: Use) -> list[Value]:

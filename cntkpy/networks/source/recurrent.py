@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.onnx_support.graph import NotExpressible as NotExported
 from cntkpy.networks.nodes.recurrence.source_writing import Run, run_layer
-from cntkpy.networks.nodes.source_support.layers import Layer, State, Tensor, Unit
+from cntkpy.networks.nodes.source_support.layers import Joined, Layer, State, Tensor, Unit
 from cntkpy.networks.nodes.source_support.use import Use
-from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
+from cntkpy.networks.nodes.source_support.values import NotExpressible, Value, dims_of
 from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.source.graph import Graph
@@ -35,8 +36,64 @@ def recognised(graph: Graph, loop: list[Node]) -> Unit | None:
     plan = _Known(graph)
     cell = cells.recognised(loop, plan, constants)  # pyright: ignore[reportArgumentType]
     if cell is not None and cell.peepholes is None and (cell.kind == "LSTM" or cell.after):
-        return _layer(graph, cell, constants, loop)
-    return _plain(graph, loop, constants)
+
+        def arrays(constants: Constants) -> dict[str, np.ndarray]:
+            same = cells.recognised(loop, plan, constants)  # pyright: ignore[reportArgumentType]
+            return {} if same is None else _arrays_of(same)
+
+        return _layer(graph, cell, constants, loop, _joined_parameters(graph, constants, arrays))
+    return _running_sum(graph, loop) or _plain(graph, loop, constants)
+
+
+def _running_sum(graph: Graph, loop: list[Node]) -> Unit | None:
+    """Return the unit of a loop h = x + h', which begins with 0; None: it is none."""
+    delays = [node for node in loop if node.operation == "PastValue"]
+    sums = [node for node in loop if node.operation == "Plus"]
+    if len(loop) != 2 or len(delays) != 1 or len(sums) != 1 or int(delays[0].options["timeStep"]) != 1:
+        return None
+    delay, total = delays[0], sums[0]
+    initial = float(delay.options["defaultHiddenActivity"])
+    if len(delay.inputs) > 1:
+        initial = graph.number(graph.canonical(delay.input(1)))
+    x = next((source for source in graph.operands(total) if source is not delay), None)
+    if initial != 0 or x is None or not x.has_layout or x.axis != total.axis or dims_of(x) != dims_of(total):
+        return None
+    if any(user is not total for user in graph.users[delay]) or delay in map(graph.canonical, graph.outputs):
+        return None
+    return Unit([total], [x], lambda use: [use.value(f"{use[0]}.cumsum(1)", use.values[0].dims)], covered=loop)
+
+
+Constants = dict[Node, np.ndarray]
+
+
+def _joined_parameters(
+    graph: Graph, constants: Constants, arrays: Callable[[Constants], dict[str, np.ndarray]]
+) -> dict[str, Joined]:
+    """Return what the tensors of a recurrent layer are made of, by their names; sums of parameters are left out.
+
+    The layer is made once more with numbers of elements in the place of their values, and once with random numbers,
+    which tells copies from sums.
+    """
+    sources = [node for node in constants if node.is_parameter and graph.number(node) is None]
+    sizes = [constants[node].size for node in sources]
+    starts = np.cumsum([1, *sizes])
+    drawn = np.concatenate([np.zeros(1), np.random.default_rng(7).normal(size=int(starts[-1]) - 1)])
+
+    def made(values: np.ndarray) -> dict[str, np.ndarray]:
+        replaced = {
+            node: values[first : first + size].reshape(constants[node].shape)
+            for node, first, size in zip(sources, starts, sizes, strict=False)
+        }
+        return arrays({**constants, **replaced})
+
+    places, values = made(np.arange(starts[-1], dtype=np.float64)), made(drawn)
+    result: dict[str, Joined] = {}
+    for name, place in places.items():
+        index = np.rint(place).astype(np.int64)
+        copies = (index == place).all() and ((index >= 0) & (index < starts[-1])).all()
+        if copies and name in values and np.array_equal(drawn[index], values[name]):
+            result[name] = _joined_of(sources, sizes, index - 1)
+    return result
 
 
 class _Known:
@@ -47,19 +104,42 @@ class _Known:
         self.users = graph.users
 
 
-def _layer(graph: Graph, cell: Any, constants: dict[Node, np.ndarray], loop: list[Node]) -> Unit:
+def _joined_of(sources: list[Node], sizes: list[int], index: np.ndarray) -> Joined:
+    """Return an index without the parameters that it does not mention."""
+    used, kept, begin = list[Node](), np.full_like(index, -1), 0
+    first = 0
+    for node, size in zip(sources, sizes, strict=True):
+        inside = (index >= begin) & (index < begin + size)
+        if inside.any():
+            kept[inside] = index[inside] - begin + first
+            used.append(node)
+            first += size
+        begin += size
+    return Joined(tuple(used), kept)
+
+
+def _arrays_of(cell: Any) -> dict[str, np.ndarray]:
+    """The tensors of a cell in the order of PyTorch."""
     size = cell.recurrence.shape[1]
     order = list(_GATES[cell.kind])
-    rows = cell.weights[order].reshape(len(order) * size, -1)
-    arguments = [("*input_size", str(rows.shape[1])), ("*hidden_size", str(size)), ("batch_first", "True")]
-    dtype = next(iter(constants.values())).dtype
-    tensors = {
-        "weight_ih_l0": rows,
+    return {
+        "weight_ih_l0": cell.weights[order].reshape(len(order) * size, -1),
         "weight_hh_l0": cell.recurrence[order].reshape(len(order) * size, size),
         "bias_ih_l0": cell.biases[0][order].reshape(-1),
         "bias_hh_l0": cell.biases[1][order].reshape(-1),
     }
-    made = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in tensors.items()}
+
+
+def _tensors(arrays: dict[str, np.ndarray], joined: dict[str, Joined], dtype: Any) -> dict[str, Tensor]:
+    return {name: Tensor(np.ascontiguousarray(array, dtype), joined=joined.get(name)) for name, array in arrays.items()}
+
+
+def _layer(graph: Graph, cell: Any, constants: Constants, loop: list[Node], joined: dict[str, Joined]) -> Unit:
+    size = cell.recurrence.shape[1]
+    arrays = _arrays_of(cell)
+    columns = arrays["weight_ih_l0"].shape[1]
+    arguments = [("*input_size", str(columns)), ("*hidden_size", str(size)), ("batch_first", "True")]
+    made = _tensors(arrays, joined, next(iter(constants.values())).dtype)
     layer = Layer(cell.kind.lower(), f"nn.{cell.kind}", arguments, made, note="its weights are joined", recurrent=True)
     return _unit(graph, cell.result, list(cell.inputs), list(cell.states), layer, size, loop, constants)
 
@@ -177,18 +257,23 @@ def _plain(graph: Graph, loop: list[Node], constants: dict[Node, np.ndarray]) ->
     if any(node.axis != state.axis or node.operation == "SparseInputValue" for node in inputs):
         return None
     size = len(recurrence)
-    weights = np.concatenate([total.matrices[node] for node in inputs], axis=1)
-    arguments = [("*input_size", str(weights.shape[1])), ("*hidden_size", str(size))]
+
+    def arrays(constants: Constants) -> dict[str, np.ndarray]:
+        same = affine(h.input(0), Scope(set(loop), {state, h}, constants))
+        recurrence = same.matrices.pop(state)
+        return {
+            "weight_ih_l0": np.concatenate([same.matrices[node] for node in inputs], axis=1),
+            "weight_hh_l0": recurrence,
+            "bias_ih_l0": same.bias,
+            "bias_hh_l0": np.zeros(size),
+        }
+
+    columns = sum(total.matrices[node].shape[1] for node in inputs)
+    arguments = [("*input_size", str(columns)), ("*hidden_size", str(size))]
     if h.operation == "RectifiedLinear":
         arguments.append(("nonlinearity", '"relu"'))
     arguments.append(("batch_first", "True"))
     dtype = next(iter(constants.values())).dtype
-    arrays = {
-        "weight_ih_l0": weights,
-        "weight_hh_l0": recurrence,
-        "bias_ih_l0": total.bias,
-        "bias_hh_l0": np.zeros(size),
-    }
-    tensors = {name: Tensor(np.ascontiguousarray(array, dtype)) for name, array in arrays.items()}
+    tensors = _tensors(arrays(constants), _joined_parameters(graph, constants, arrays), dtype)
     layer = Layer("rnn", "nn.RNN", arguments, tensors, note="its weights are joined", recurrent=True)
     return _unit(graph, h, inputs, [state], layer, size, loop, constants)

@@ -26,6 +26,7 @@ def write_source(
     origin: str,
     differences: Sequence[Difference] = (),
     extra: dict[str, str] | None = None,
+    notes: Sequence[str] = (),
 ) -> list[Path]:
     """Write a network as source.
 
@@ -35,6 +36,7 @@ def write_source(
         origin: what the network was read from.
         differences: from the network, as far as they are known.
         extra: texts of further files by name.
+        notes: what the training of the configuration has, and `train.py` has not.
 
     Returns:
         The files.
@@ -47,7 +49,7 @@ def write_source(
     if edited := [name for name, text in programs.items() if _is_other_text(folder / name, text)]:
         message = f"{folder} has {' and '.join(edited)} already, with another text; nothing is written"
         raise UserError("CannotWrite", message, hint="name another folder, or move what is there away")
-    texts = {MODEL: source.text, README: readme(source, origin, differences, extra or {}), **(extra or {})}
+    texts = {MODEL: source.text, README: readme(source, origin, differences, extra or {}, notes), **(extra or {})}
     path = folder / WEIGHTS
     try:
         write_tensors(path, source.arrays(), {"format": "pt" if source.framework == "pytorch" else "np"})
@@ -85,7 +87,13 @@ def save_source(folder: str | Path, network: Network, outputs: tuple[str, ...], 
     write_source(folder, source, "a function of Python")
 
 
-def readme(source: Source, origin: str, differences: Sequence[Difference], extra: dict[str, str]) -> str:
+def readme(
+    source: Source,
+    origin: str,
+    differences: Sequence[Difference],
+    extra: dict[str, str],
+    of_training: Sequence[str] = (),
+) -> str:
     """Return the text of `README.md`."""
     graph = source.graph
     lines = [
@@ -111,7 +119,8 @@ def readme(source: Source, origin: str, differences: Sequence[Difference], extra
         lines += [
             "",
             "## Compared with the network",
-            "The largest differences on random data, relative to the largest element if that is above 1; values may",
+            "The largest differences on random data, and on the first data of the configuration's reader if there is",
+            "one, relative to the largest element if that is above 1; values may",
             f"differ by {VALUES:g}, gradients by {GRADIENTS:g}.",
             "",
             "| of | difference |",
@@ -123,6 +132,7 @@ def readme(source: Source, origin: str, differences: Sequence[Difference], extra
         lines += ["", "## Notes", *(f"- {note}" for note in notes)]
     if "train.py" in extra:
         lines += ["", "## Training", "`python train.py` repeats the training of the configuration; see its head."]
+        lines += ["", *(f"- {line}" for line in of_training)] if of_training else []
     return "\n".join(lines) + "\n"
 
 
@@ -171,6 +181,14 @@ def _of_jax(source: Source, origin: str) -> list[str]:
     ]
     if "params" in file.trees:
         lines.append("`params` are the arrays that a training changes, a tree of dicts.")
+    frozen = [
+        name
+        for name, tensor in source.tensors.items()
+        if not name.startswith("state.") and tensor.source is not None and not tensor.source.trainable
+    ]
+    if frozen:
+        listed = ", ".join(f"`{name}`" for name in frozen)
+        lines.append(f"The network does not train {listed}: give an optimiser no gradient of them.")
     if "state" in file.trees:
         lines.append("`state` has constants and statistics.")
     if file.renews:

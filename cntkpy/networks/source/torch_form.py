@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes import tables
 from cntkpy.networks.nodes.source_support.dialect import Dialect, Word
 from cntkpy.networks.nodes.source_support.helpers import with_needs
-from cntkpy.networks.nodes.source_support.layers import Layer, Unit
+from cntkpy.networks.nodes.source_support.layers import Layer, Tensor, Unit
 from cntkpy.networks.nodes.source_support.names import Names, class_name, given_name, snake
 from cntkpy.networks.nodes.source_support.use import Use
 from cntkpy.networks.nodes.source_support.values import Dims, Value, dims_of, lead_of, with_ones
@@ -67,6 +68,45 @@ def kind_of(count: int) -> str:
     return "Tensor" if count == 1 else f"tuple[{', '.join('Tensor' for _ in range(count))}]"
 
 
+class _Written(NamedTuple):
+    """The class of a block.
+
+    Attributes:
+        block: the block.
+        hint: the name of the class.
+        text: of the class, with marks.
+        tensors: by name in the class.
+        asked: the time axes whose masks it takes.
+    """
+
+    block: Block
+    hint: str
+    text: str
+    tensors: dict[str, Tensor]
+    asked: dict[str, str]
+
+
+def _unit(writer: Writer, run: list[_Written]) -> Unit:
+    """Return a unit that calls equal blocks, one after the other."""
+    first = run[0]
+    name, mark = snake(first.hint), writer.classes.add(first.hint, first.text)
+    tensors = first.tensors
+    if len(run) > 1:
+        name = f"{name}s"
+        every = f"{mark}, {mark}" if len(run) == 2 else f"*({mark} for _ in range({len(run)}))"
+        mark = f"nn.Sequential({every})"
+        tensors = {
+            f"{place}.{key}": tensor for place, written in enumerate(run) for key, tensor in written.tensors.items()
+        }
+    layer = Layer(name, mark, [], tensors)
+
+    def code(use: Use) -> list[Value]:
+        passed = [value.text for value in use.values] + [use.body.mask(axis) for axis in first.asked]
+        return [use.value(f"{use.layer}({', '.join(passed)})")]
+
+    return Unit([run[-1].block.output], first.block.operands, code, layer)
+
+
 class TorchForm:
     """Modules of PyTorch."""
 
@@ -107,13 +147,29 @@ class TorchForm:
 
     def layer(self, writer: Writer, layer: Layer, name: str, use: Use) -> None:
         """Declare a module; say how a use calls it."""
-        writer.init.append(f"self.{name} = {layer.module if layer.module.startswith('⟦') else layer.text()}")
+        writer.init.append(f"self.{name} = {layer.module if '⟦' in layer.module else layer.text()}")
         for key, tensor in layer.tensors.items():
             writer.tensors[f"{name}.{key}"] = tensor
         use.layer = f"self.{name}"
 
+    def chain(self, writer: Writer, blocks: list[Block]) -> list[Unit]:
+        """Write the classes of blocks, equal ones after each other as one `nn.Sequential`."""
+        runs: list[list[_Written]] = []
+        for block in blocks:
+            written = self._block(writer, block)
+            same = runs and not written.asked and (written.hint, written.text) == (runs[-1][0].hint, runs[-1][0].text)
+            if same:
+                runs[-1].append(written)
+            else:
+                runs.append([written])
+        return [_unit(writer, run) for run in runs]
+
     def block(self, writer: Writer, block: Block) -> Unit:
         """Write the class of a block; return a unit that calls it."""
+        return _unit(writer, [self._block(writer, block)])
+
+    def _block(self, writer: Writer, block: Block) -> _Written:
+        """Return the class of a block."""
         inner = writer.inner(plain=True)
         for operand in block.operands:
             inner.argument(operand, lead_of(operand, writer.along_time))
@@ -123,13 +179,7 @@ class TorchForm:
         names = inner.arguments
         forward = layout.method("forward", [*names, *asked.values()], inner.body.lines, "Return its value.", "Tensor")
         text = layout.class_text("A block of layers.", inner.init, [forward])
-        layer = Layer(snake(hint), writer.classes.add(hint, text), [], inner.tensors)
-
-        def code(use: Use) -> list[Value]:
-            passed = [value.text for value in use.values] + [use.body.mask(axis) for axis in asked]
-            return [use.value(f"{use.layer}({', '.join(passed)})")]
-
-        return Unit([block.output], block.operands, code, layer)
+        return _Written(block, hint, text, inner.tensors, asked)
 
     def loop(self, writer: Writer, unit: Unit, values: list[Value]) -> list[Value]:
         """Write the class of a loop and a call of it; return the results."""

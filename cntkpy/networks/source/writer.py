@@ -18,7 +18,7 @@ from cntkpy.networks.nodes.source_support.values import (
     lead_of,
     number,
 )
-from cntkpy.networks.source.blocks import Block
+from cntkpy.networks.source.blocks import Block, chains
 from cntkpy.networks.source.classes import Classes
 from cntkpy.networks.source.planner import Planner
 from cntkpy.networks.source.table import NUMBERS
@@ -113,6 +113,10 @@ class Form(Protocol):
         """Write the class of a block; return a unit that calls it."""
         ...
 
+    def chain(self, writer: Writer, blocks: list[Block]) -> list[Unit]:
+        """Write the classes of blocks, each of which reads the one before alone; return units that call them."""
+        ...
+
     def loop(self, writer: Writer, unit: Unit, values: list[Value]) -> list[Value]:
         """Write the class of a loop and a call of it; return the results."""
         ...
@@ -152,6 +156,7 @@ class Writer:
         self.plain, self.top = plain, top
         self.body = Body(planner.dialect, Names(reserved=planner.dialect.reserved), helpers)
         self.body.plain = plain
+        self.body.mask_names = {} if plain else planner.mask_names
         self.init: list[str] = []
         self.tensors: dict[str, Tensor] = {}
         self.state: set[str] = set()
@@ -190,7 +195,8 @@ class Writer:
         name = self.names.take(self.given(node) or ("weight" if node.trainable else "constant"))
         dims = dims_of(node)
         source = node if node.is_parameter else None
-        self.tensors[name] = Tensor(self.graph.value(node), source, lambda array: array.reshape(dims))
+        value, buffer = self.graph.value(node), not node.trainable
+        self.tensors[name] = Tensor(value, source, lambda array: array.reshape(dims), buffer=buffer)
         self.values[node] = Value(self.form.parameter(self, name, node), 0, dims)
         return self.values[node]
 
@@ -268,7 +274,10 @@ class Writer:
 
     def write_blocks(self, parts: list[Unit | Block], outputs: list[Node]) -> None:
         """Write the statements of units, and of repeated blocks as the uses of classes."""
-        self.write([part if isinstance(part, Unit) else self.form.block(self, part) for part in parts], outputs)
+        units: list[Unit] = []
+        for part in chains(self.graph, parts):
+            units += [part] if isinstance(part, Unit) else self.form.chain(self, part)
+        self.write(units, outputs)
 
     def inner(self, *, plain: bool = False) -> Writer:
         """Return a writer of another class of the file."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,9 @@ class NDArrayView:
         device: accepted; data stay in the memory of the process.
     """
 
+    _shape: tuple[int, ...] | None = None
+    """The shape of a view of a matrix that has more axes than two; None: that of the array."""
+
     def __init__(self, shape: Any, data_type: Any = np.float32, device: Any = None) -> None:
         del device
         self._array: Any = np.zeros(shape, data_type)
@@ -39,12 +43,28 @@ class NDArrayView:
     def from_csr(
         cls, csr_array: Any, device: Any = None, read_only: bool = False, borrow: bool = False, shape: Any = None
     ) -> Self:
-        """The view of a CSR matrix, which is copied unless `borrow`; `shape` has to be its own."""
+        """Return the view of a CSR matrix, which is copied unless `borrow`.
+
+        Args:
+            csr_array: the matrix.
+            device: accepted; data stay in the memory of the process.
+            read_only: what `is_read_only` says.
+            borrow: whether the matrix is not copied.
+            shape: how the elements are seen: the rows are those of its first axes, or columns those of its last ones.
+
+        Raises:
+            ArgumentError: the rows or the columns of the matrix are not those of leading or trailing axes of `shape`.
+        """
         del device
-        if shape is not None and tuple(shape) != tuple(csr_array.shape):
-            message = f"NDArrayView.from_csr: shape is {tuple(shape)}, the matrix has {tuple(csr_array.shape)}"
+        seen = tuple(csr_array.shape if shape is None else shape)
+        if tuple(csr_array.shape) not in {
+            (math.prod(seen[:axis]), math.prod(seen[axis:])) for axis in range(len(seen) + 1)
+        }:
+            message = f"NDArrayView.from_csr: shape is {seen}, the matrix has {tuple(csr_array.shape)}"
             raise ArgumentError(message)
-        return cls._of(csr_array if borrow else csr_array.copy(), read_only)
+        view = cls._of(csr_array if borrow else csr_array.copy(), read_only)
+        view._shape = seen
+        return view
 
     @classmethod
     def from_data(cls, data: Any, device: Any = None, read_only: bool = False, borrow: bool = False) -> Self:
@@ -55,7 +75,7 @@ class NDArrayView:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape."""
-        return tuple(self._array.shape)
+        return self._shape or tuple(self._array.shape)
 
     @property
     def device(self) -> Device:
@@ -85,6 +105,10 @@ class NDArrayView:
         pairs = zip(start_offset[first:], extent, strict=True)
         place = (*start_offset[:first], *(slice(begin, begin + count) for begin, count in pairs))
         return self._of(self._array[place], read_only)
+
+    def __getitem__(self, key: Any) -> Self:
+        """Return a part of the array, as NumPy counts its elements; no data are copied."""
+        return self._of(self._array[key], self.is_read_only)
 
     def asarray(self) -> Any:
         """The array; a CSR matrix as it is."""

@@ -48,6 +48,11 @@ class Schedule:
         return self._values.distinct()
 
     @property
+    def is_minibatch_size_explicitly_specified(self) -> bool:
+        """Return whether the program has said for how many samples its values are; 0 says: for any number."""
+        return not self.open
+
+    @property
     def is_minibatch_size_specified(self) -> bool:
         """Return whether its values are for minibatches of a certain size."""
         return self.size is not None

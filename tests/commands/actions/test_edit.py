@@ -216,7 +216,10 @@ def test_show_a_model_as_json(run, cntkpy) -> None:
     assert found["model"] == "run/base.dnn"
     assert (found["precision"], found["parameters"], found["trainable"]) == ("float", 15, 12)
     assert found["groups"]["criterion"] == ["ce"]
-    assert found["nodes"][0] == {
+    names = [node["name"] for node in found["nodes"]]
+    for node in found["nodes"]:  # each stands behind its inputs
+        assert all(names.index(name) < names.index(node["name"]) for name in node["inputs"])
+    assert found["nodes"][names.index("A")] == {
         "name": "A",
         "operation": "LearnableParameter",
         "inputs": [],

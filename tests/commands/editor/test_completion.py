@@ -159,7 +159,7 @@ def test_hooks_and_grammar_for_editors() -> None:
     assert [hook["id"] for hook in hooks] == ["cntkpy-check", "cntkpy-format"]
     assert {hook["files"] for hook in hooks} == {
         r"\.cntk$",
-        r"\.cntk$|(^|/)cntkpy\.toml$",
+        r"\.(cntk|bs|ndl)$|(^|/)cntkpy\.toml$",
     }  # other endings are those of other programs, too (B6)
     text = (ROOT / "editors/cntk.tmLanguage.json").read_text()
     patterns = re.findall(r'"(?:match|begin|end)": ("(?:[^"\\]|\\.)*")', text)

@@ -169,7 +169,9 @@ REFUSED = [
         "a (the same value in all rows)",
     ),
     ("a sign", table("a # b,y", number, price), [], "'a # b' cannot be written in a configuration", "--drop"),
-    ("infinite", table("a,y", lambda i: "inf" if i == 9 else X[i], price), [], "'a' has infinite values", "--drop 'a'"),
+    ("large", table("-a,y", lambda i: "1e300" if i == 9 else X[i], price), [], "values above 1e+18", "--drop=-a"),
+    ("a bracket", table("[a,y", number, price), [], "'[a' cannot be written in a configuration", "--drop"),
+    ("infinite", table("a,y", lambda i: "inf" if i == 9 else X[i], price), [], "'a' has infinite values", "--drop a"),
     ("a class with a sign", table("a,y", number, lambda i: f"#{i % 2}"), [], "the class '#0'", "without #"),
     (
         "another kind",
@@ -406,3 +408,26 @@ def test_a_url_with_a_query(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_categories_that_are_called_as_ours(cntkpy, tmp_path: Path) -> None:
+    text = table("c,y", lambda i: ("<missing>", "u", "<other>")[i % 3], price)
+    assert cntkpy("new", "config", "d.csv", "--target", "y", files={"d.csv": text}).code == 0
+    assert (tmp_path / "d.classes/category_c.txt").read_text().split() == ["u", "<missing>", "<other>"]
+    assert cntkpy("check", "--strict", "--data", "d.cntk").code == 0
+
+
+def test_every_part_has_rows(cntkpy, tmp_path: Path) -> None:
+    """Another seed is taken where the first one leaves no row for validation."""
+    rows = np.arange(60)
+    drawn = draw(rows, 1)
+    known = (drawn < 0.8) | (drawn >= 0.9)
+    text = table("a,y", number, lambda i: price(i) if known[i] else "", rows=60)
+    got = cntkpy("new", "config", "d.csv", "--target", "y", files={"d.csv": text})
+    seed = int(re.findall(r"by random\((\d+)\)", got.out)[0])
+    assert seed > 1
+    for other in range(1, seed + 1):
+        counts = np.histogram(draw(rows, other)[known], [0, 0.8, 0.9, 1])[0]
+        assert (counts > 0).all() == (other == seed)
+    assert f"random({seed}) < 0.8" in (tmp_path / "d.cntk").read_text()
+    assert cntkpy("check", "--strict", "--data", "d.cntk").code == 0

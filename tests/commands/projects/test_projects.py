@@ -501,3 +501,18 @@ def test_a_changed_include_or_network_checks_the_runs_that_use_it(cntkpy) -> Non
     assert result.out == cntkpy("check", "a").out
     assert "parts/net.ndl:2:5: error: undefined function or macro 'Sigmod'" in result.out
     assert cntkpy("check", "alone.cntk").out == "no problems in 1 configuration\n"
+
+
+def test_projects_below_a_folder_are_checked_as_projects(cntkpy) -> None:
+    files = {f"configs/{name}": text for name, text in repository().items()}
+    files |= {f"other/deep/{name}": text for name, text in repository().items()} | {"alone.cntk": "command = ()\n"}
+    files["other/deep/models/small.cntk"] = WRONG_MODEL
+    result = cntkpy("check", ".", files=files)
+    lines = [line for line in result.out.splitlines() if "[CK020]" in line]
+    assert [line.partition(": ")[0] for line in lines] == ["other/deep/models/small.cntk:2:55"]
+    assert result.out.endswith(" in 25 configurations\n")
+    assert result.err == ""
+    assert cntkpy("check", "configs").out == "no problems in 12 configurations\n"
+    result = cntkpy("check")
+    assert result.code == 2
+    assert "There is one in configs: write `cntkpy check configs`, or `cntkpy check .`" in " ".join(result.err.split())

@@ -1,10 +1,14 @@
 """Every `cntkpy run` of a training leaves a record next to the model; what CNTK writes does not move (U4)."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
 import small_classification as actions
+
+from cntkpy.cntk_config import load
+from cntkpy.commands.runner.run_record import RunRecord
 
 TRAIN = "train=[SGD=[maxEpochs=2]]"
 
@@ -127,3 +131,29 @@ def test_a_run_of_a_project_gives_its_name_to_records_and_sweeps(cntkpy, tmp_pat
     assert resolved.parent.name.endswith("-small")
     assert cntkpy("sweep", "small", "train/SGD/minibatchSize=10,20").code == 0
     assert (tmp_path / "sweeps" / "small" / "1" / "out" / "m").exists() or (tmp_path / "sweeps/small/1/m").exists()
+
+
+def test_values_inside_of_epochs_do_not_fill_the_disk(tmp_path: Path) -> None:
+    """After the first thousand, one a second; lines that the log shows are all there."""
+    root = load(["a=1"])
+    record = RunRecord(root, "banner")
+    log = logging.getLogger("cntkpy.commands")
+
+    def say(seconds: float, level: int, **values: object) -> None:
+        made = log.makeRecord(log.name, level, "", 0, "line", (), None, extra={"event": values})
+        made.created = seconds
+        record.handle(made)
+
+    record.begin(tmp_path, "m")
+    for number in range(5000):
+        say(number / 128, logging.DEBUG, event="progress", number=number)
+    say(50.0, logging.INFO, event="progress", number="shown")
+    say(50.0, logging.DEBUG, event="epoch finished")
+    record.close()
+    (events,) = tmp_path.glob("*/log.jsonl")
+    written = [json.loads(line) for line in events.read_text().splitlines()]
+    numbers = [event["number"] for event in written if event["event"] == "progress"]
+    assert numbers[:1000] == list(range(1000))
+    assert len(numbers) == 1000 + 4000 // 128 + 1
+    assert numbers[-1] == "shown"
+    assert written[-1]["event"] == "epoch finished"

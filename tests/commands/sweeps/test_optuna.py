@@ -60,7 +60,7 @@ def test_values_that_are_chosen_again_are_not_trained_again(cntkpy, tmp_path: Pa
     words = ("sweep", "m.cntk", "train/SGD/minibatchSize=10,20", "--sampler", "tpe", "--trials", "5")
     got = cntkpy(*words, files=small.files(""))
     assert got.code == 0, got.err
-    assert "5 trials have 2 combinations: none is trained twice" in got.err
+    assert "5 trials have 2 combinations of values; none is trained twice" in got.err
     found = rows(tmp_path / "sweeps" / "m")
     trained = {one["values"]["train/SGD/minibatchSize"]: one for one in found if "same" not in one}
     assert len(found) == 5

@@ -57,7 +57,7 @@ def test_parameters(cntkpy, model, tmp_path, name):
 
 def test_an_unknown_format(cntkpy, model):
     got = cntkpy("export", model, "m.pt")
-    assert got.code == 1
+    assert got.code == 2
     assert "the format of 'm.pt' is not known" in got.err
     assert "its name ends in one of .onnx, .npz, .safetensors" in got.err
 

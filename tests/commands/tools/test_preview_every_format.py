@@ -238,6 +238,16 @@ def test_what_is_not_read_is_named(cntkpy, tmp_path: Path, name: str, data, said
     assert got.err.replace("\n", "").isprintable()
 
 
+def test_what_has_nothing_to_show(cntkpy, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.bin").write_bytes(b"")
+    assert "'empty.bin' is empty" in cntkpy("preview", "empty.bin").err
+    got = cntkpy("preview", "folder")
+    assert got.code == 1 and "'folder' is a folder" in got.err and "file = folder" in got.err
+    got = cntkpy("preview", "t.csv", "train", files={"t.csv": CSV})
+    assert got.code == 2 and "is a file of data (CSV), which has no section 'train'" in got.err
+
+
 def test_urls(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fsspec")
     pytest.importorskip("aiohttp")

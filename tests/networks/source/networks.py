@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cntkpy.cntk_config import UserError, load
-from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+from cntkpy.commands.described_network import commands_with_networks, describe_network
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
 from cntkpy.networks.nodes.declare import EXAMPLE_NODES
@@ -108,6 +108,27 @@ GAPS = (
     + 'z = AveragePooling(x, 1, 2, 3, 3, imageLayout="cudnn", tag=output)\n'
 )
 """Windows farther apart than they are large, of which there is one."""
+
+
+def window_network(steps=(0, 1, 2)):
+    """The last steps of a sequence side by side, in BrainScript."""
+    delays = ":".join(
+        f"BS.Sequences.Last (PastValue (0, x, timeStep={n}, defaultHiddenActivation=0.5))" for n in steps if n
+    )
+    first = "BS.Sequences.Last (x)" if 0 in steps else ""
+    parts = ":".join(part for part in (first, delays) if part)
+    program = (
+        "{ word = DynamicAxis {} ; x = Input {3, dynamicAxis=word} ; W = ParameterTensor {(2 : DIM)}\n"
+        f"z = W * Splice ({parts}) ; featureNodes = (x) ; outputNodes = (z) }}"
+    )
+    text = program.replace("DIM", str(3 * len(steps)))
+    root = load([f"train=[action=train;modelPath=m;BrainScriptNetworkBuilder={text}]", "command=train"])
+    return filled(describe_network(root, "train").network)
+
+
+SUMS = "x = Input(3, tag=feature)\nW = Parameter(3, 3)\np = PastValue(3, h, defaultHiddenActivity={})\n"
+SUMS += "h = Plus(p, Times(W, x))\nz = Log(Plus(Constant({}), Exp(h)), tag=output)\n"
+"""A running sum and log(1 + exp(x)), or with other numbers something else, in NDL."""
 
 INPUT = "x = Input(3, tag=feature)\n"
 HEAD = "W = Parameter(2, {size})\nb = Parameter(2)\nz = Plus(Times(W, {of}), b, tag=output)\n"

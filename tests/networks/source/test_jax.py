@@ -257,7 +257,7 @@ def test_every_helper_is_written_for_both_frameworks():
     assert jax - torch == {
         *("batch_norm", "normalised", "linear", "conv", "dropout", "lstm", "gru", "rnn", "rnn_relu", "both_ways"),
         *("scan_steps", "fold", "sizes", "pads", "max_pool", "mean_pool", "windows", "top", "convolve_transposed"),
-        *("plain_cross_entropy", "square_error"),
+        *("plain_cross_entropy", "square_error", "with_slope"),
     }
 
 
@@ -350,6 +350,27 @@ def test_the_written_folder_is_used_without_this_package(tmp_path):
     assert "| `x` | `x` | (batch, 2) |" in readme
 
 
+def test_weights_of_layers_that_are_not_trained_are_listed(tmp_path):
+    text = INPUT + "W = Parameter(2, 3, learningRateMultiplier=0)\nb = Parameter(2)\n"
+    write_source(tmp_path / "out", of_jax(of_ndl(text + "z = Plus(Times(W, x), b, tag=output)\n")), "a test")
+    readme = (tmp_path / "out/README.md").read_text()
+    assert "The network does not train `z.weight`: give an optimiser no gradient of them." in readme
+
+
+def test_a_function_of_a_program_is_saved(tmp_path):
+    import cntkpy.compat.cntk as C
+
+    x = C.input_variable(3, name="x")
+    z = C.layers.Dense(2, name="z")(C.layers.Dense(4, activation=C.relu)(x))
+    z.save(str(tmp_path / "mlp"), format="jax")
+    names = {}
+    exec((tmp_path / "mlp/model.py").read_text(), names)
+    params = names["load"](tmp_path / "mlp/weights.safetensors")
+    assert sorted(layer["weight"].shape for layer in params.values()) == [(3, 4), (4, 2)]
+    data = np.array([[0.5, -1, 2], [1, 0, 0]], np.float32)
+    np.testing.assert_allclose(names["apply"](params, data), z.eval({x: data}), atol=1e-6)
+
+
 def test_statistics_move_towards_those_of_a_batch():
     """By the time constant in samples; the variance is the unbiased one."""
     source = of_jax(of_ndl(NORMALISED))
@@ -389,6 +410,26 @@ def test_dropout_in_a_loop_draws_at_each_step():
     assert set(got.ravel()) == {0.0, 2.0}
     assert all(0.3 < (step == 0).mean() < 0.7 for step in got)
     assert not np.array_equal(got[0], got[1])
+
+
+def test_a_key_that_is_needed_comes_before_what_may_be_left_out():
+    """Names with dots stand in the docstring as they are."""
+    import jax
+
+    network = of_ndl(
+        NORMALISED.replace("tag=output", "").replace(", )", ")")
+        + "n = RandomLike(z)\nd = Dropout(Plus(z, n), tag=output)\n"
+    )
+    network.rename("d", "part.d")
+    source = of_jax(network.validate())
+    text = " ".join(source.text.split())
+    assert "x: Array, key: Array, training: bool = False" in text
+    assert "Return 'part.d', and the new state." in text
+    params, state = trees(source)
+    apply = loaded(source)["apply"]
+    got, new = apply(params, state, np.zeros((4, 2), np.float32), jax.random.key(1), training=True)
+    assert got.shape == (4, 2)
+    assert not np.array_equal(new["z"]["mean"], state["z"]["mean"])
 
 
 def test_random_numbers_need_a_key():

@@ -5,14 +5,15 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from cntkpy.cntk_config import UserError
 from cntkpy.networks import nodes
-from cntkpy.networks.source.layout import WIDTH
+from cntkpy.networks.source.layout import WIDTH, laid_out
 from cntkpy.networks.source.table import NUMBERS, REFUSED, RULES
 
-from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of
+from .networks import RECURRENT, SAMPLES, SUMS, networks_of, of_ndl, resnet, source_of, window_network
 
 DIGITS = '''\
 """The model digits; its weights are in weights.safetensors."""
@@ -68,7 +69,8 @@ def test_a_residual_network_is_short(tmp_path):
     """One class for the blocks of each form, used nine times."""
     text = source_of(resnet(tmp_path), title="ResNet20").text
     assert text.count("\n") <= 120
-    assert text.count("= ResidualBlock(") == 7
+    assert "self.residual_blocks = nn.Sequential(*(ResidualBlock(16) for _ in range(3)))" in text
+    assert "self.residual_blocks2 = nn.Sequential(ResidualBlock(32), ResidualBlock(32))" in text
     assert text.count("= ShortcutBlock(") == 2
     assert "self.conv = nn.Conv2d(in_channels, channels, 3, stride=2, padding=1, bias=False)" in text
 
@@ -85,6 +87,51 @@ def test_the_layers_of_recurrences():
     assert "nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)" in layers["a stack"]
     assert "def step(" in layers["lstm with peepholes"]
     assert "for t in reversed(range(" in layers["peepholes backwards"]
+
+
+def test_what_a_recurrent_layer_is_made_of():
+    """The elements of its tensors are those of the gates' parameters; the second bias is none of them."""
+    source = source_of(of_ndl(RECURRENT["lstm"]))
+    joined = {name: tensor.joined for name, tensor in source.tensors.items() if name.startswith("lstm.")}
+    weights = joined["lstm.weight_ih_l0"]
+    assert {node.name for node in weights.sources} == {"iW", "fW", "gW", "oW"}
+    values = weights.arrange([node.value for node in weights.sources])
+    assert (values == source.tensors["lstm.weight_ih_l0"].array).all()
+    assert joined["lstm.bias_hh_l0"].sources == ()
+    assert not joined["lstm.bias_hh_l0"].known.any()
+
+
+def test_a_bias_that_is_a_sum_is_made_of_nothing_known():
+    text = RECURRENT["plain"].replace("ub))", "Plus(ub, vb)))") + "vb = Parameter(4)\n"
+    source = source_of(of_ndl(text))
+    assert source.tensors["rnn.bias_ih_l0"].joined is None
+    assert source.tensors["rnn.weight_ih_l0"].joined is not None
+
+
+def test_the_last_steps_side_by_side_are_one_call():
+    text = source_of(window_network()).text
+    assert "last_steps(x, mask, 3, 0.5)" in text
+    assert "past_value(" not in text
+    others = source_of(window_network((1, 2, 4))).text
+    assert "last_steps" not in others
+    assert "past_value(" in others
+
+
+def test_running_sums_and_softplus_are_calls():
+    text = source_of(of_ndl(SUMS.format(0, 1))).text
+    assert "h = self.linear(x).cumsum(1)" in text
+    assert "z = F.softplus(h)" in text
+    text = source_of(of_ndl(SUMS.format(0.1, 2))).text
+    assert "cumsum" not in text
+    assert "softplus" not in text
+
+
+def test_numbers_that_single_precision_has_not_keep_their_digits():
+    from cntkpy.networks.nodes.source_support.values import number
+
+    assert [number(0.5), number(0.1), number(float(np.float32(0.1)))] == ["0.5", "0.1", "0.1"]
+    assert number(0.9999985714295918) == "0.9999985714295918"
+    assert number(float("inf")) == 'float("inf")'
 
 
 def test_a_mask_is_an_argument_where_the_end_of_sequences_counts():
@@ -155,6 +202,9 @@ def test_samples_are_clean(path, monkeypatch, tmp_path):
         call = [f"{sys.prefix}/bin/ruff", "check", "--isolated", "--line-length", "100", "--select", "E,F,I,UP,B,W,C4"]
         found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
         assert found.returncode == 0, found.stdout
+        call = [f"{sys.prefix}/bin/ruff", "format", "--diff", "--isolated", "--line-length", "100"]
+        found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stdout
 
 
 def test_names_of_files_and_nodes_stay_text():
@@ -185,3 +235,19 @@ def test_names_of_python_and_of_the_file_are_kept_apart():
     assert "log_ = self.log_(torch_)" in source.text
     assert "clip(log_, 1.0, 0.0)" in source.text
     assert "class F_(nn.Module):" in source.text
+
+
+LONG = "long_function(" + "argument, " * 7 + "argument)"
+
+
+def test_a_long_statement_with_a_method_is_two_where_it_means_the_same():
+    assert laid_out(f"x = {LONG}.sum(-1)  # (batch, 1)") == f"x = {LONG}\nx = x.sum(-1)  # (batch, 1)"
+
+
+@pytest.mark.parametrize(
+    "value", [f"5 * y / {LONG}.sum()", f"y - {LONG}.sum()", f"-{LONG}.max()", f"{LONG}.expand(*x.shape[:2], 3)"]
+)
+def test_a_long_statement_stays_one_where_two_mean_something_else(value):
+    """The method is that of the last operand alone, or its arguments read the name."""
+    (statement,) = ast.parse(laid_out(f"x = {value}")).body
+    assert ast.dump(statement.value) == ast.dump(ast.parse(value, mode="eval").body)

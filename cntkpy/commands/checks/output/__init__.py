@@ -58,7 +58,7 @@ def _report(results: Sequence[tuple[Sequence[str], Sequence[Finding]]], form: st
 
 
 def summary(findings: Sequence[Finding], configurations: int) -> str:
-    """`1 error, 2 warnings in 3 configurations`."""
+    """Return the last line: `1 error, 2 warnings in 3 configurations`."""
     counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in SEVERITIES]
     total = ", ".join(f"{count} {severity}{'s' * (count != 1)}" for count, severity in counts if count)
     return f"{total or 'no problems'} in {configurations} configuration{'s' * (configurations != 1)}"
@@ -81,7 +81,7 @@ def statistics(results: Sequence[tuple[Sequence[str], Sequence[Finding]]]) -> st
 
 
 def as_data(finding: Finding) -> dict[str, Any]:
-    """One finding for JSON."""
+    """Return a finding as data for JSON."""
     span = finding.diagnostic.span
     runs = {"runs": list(finding.runs)} if finding.runs else {}
     return runs | {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -17,14 +18,20 @@ from cntkpy.readers.formats.tables.files import TableFile
 from cntkpy.readers.formats.tables.filters import draw
 from cntkpy.readers.formats.tables.library import arrow, compute
 
-SEED = 1
 TRAINING, VALIDATION = 0.8, 0.9
 """Rows whose random number is below the first limit are for training, those below the second one for validation."""
 MOST_DISTINCT = 1 << 20
 """Different values of a column that are counted."""
 NUMBER, BOOLEAN, TEXT, DATE, EMPTY, OTHER = "number", "boolean", "text", "date", "empty", "other"
+LARGEST = 1e18
+"""Largest number: its square is one of single precision."""
 _WRITTEN_OTHERWISE = re.compile(r"[$€£]?\s?[+-]?\d+(?:[.,' ]\d{3})*(?:[.,]\d+)?\s?[$€£%]?")
 """Numbers with decimal commas, separators of thousands, or signs of money and per cent."""
+
+
+def drop(name: str) -> str:
+    """Return the option that leaves a column out, for a shell."""
+    return f"--drop{'=' if name.startswith('-') else ' '}{shlex.quote(name)}"
 
 
 @dataclass
@@ -83,9 +90,9 @@ class Column:
         self.present += len(numbers)
         if not len(numbers):
             return
-        if not np.isfinite(numbers).all():
-            message = f"column '{self.name}' has infinite values"
-            raise UserError("NoData", message, hint=f"make them missing values, or leave it out: --drop '{self.name}'")
+        if np.abs(numbers).max() > LARGEST:
+            message = f"column '{self.name}' has infinite values, or values above {LARGEST:g}"
+            raise UserError("NoData", message, hint=f"make them missing values, or leave it out: {drop(self.name)}")
         self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
         self.whole = self.whole and bool((numbers == np.floor(numbers)).all())
         if not self.many:
@@ -127,6 +134,11 @@ class Rows:
     without_target: int = 0
 
     @property
+    def each(self) -> bool:
+        """True if each part has rows."""
+        return self.training > 0 and self.validation > 0 and self.test > 0
+
+    @property
     def all(self) -> int:
         """Rows with a target."""
         return self.training + self.validation + self.test
@@ -147,7 +159,7 @@ def kind_of(kind: Any) -> str:
 
 
 def look_at(
-    table: TableFile, target: str, names: Collection[str], no_targets: Collection[str]
+    table: TableFile, target: str, names: Collection[str], no_targets: Collection[str], seed: int
 ) -> tuple[Rows, dict[str, Column]]:
     """Read a table once and describe its columns.
 
@@ -156,6 +168,7 @@ def look_at(
         target: the column of the target; rows without it do not count.
         names: the columns that are described.
         no_targets: texts of the target that are missing values, too.
+        seed: of the numbers that say which part a row belongs to.
 
     Returns:
         The rows of each part, and the columns by name.
@@ -170,7 +183,7 @@ def look_at(
     for group, count in enumerate(table.rows()):
         pieces = table.read(group, list(names))
         arrays = {name: pa.chunked_array(pieces[name], table.field(name).type).combine_chunks() for name in names}
-        drawn = draw(first + np.arange(count), SEED)
+        drawn = draw(first + np.arange(count), seed)
         known = arrays[target].is_valid().to_numpy(zero_copy_only=False)
         if columns[target].kind in (NUMBER, BOOLEAN):
             known &= ~np.isnan(arrays[target].cast(pa.float64()).to_numpy(zero_copy_only=False))

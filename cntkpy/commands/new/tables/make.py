@@ -118,12 +118,15 @@ def _check_names(text: str, plan: Plan) -> None:
     expected += [("numbers", [column.name for column in plan.numbers])] * bool(plan.numbers)
     expected += [(stream, [category.column.name]) for stream, category in stream_names(plan).items()]
     odd = [name for _, names in expected for name in names if re.search(r'["`$\n\r]|(?:^|\s)#', name)]
+    unclosed = [name for _, names in expected for name in names if _is_unclosed(name)]
+    odd += unclosed
     try:
         root = parse(text)
         train = TestParameters(root.section(RootParameters(root).command[0]))
         part = CsvParameters(CompositeParameters(train.reader).deserializers[0])
         condition_of(str(part.filter))
-        wrong = [names for stream, names in expected if _names_in(part.input.section(stream)) != names]
+        wrong = [[name] for name in unclosed]
+        wrong += [names for stream, names in expected if _names_in(part.input.section(stream)) != names]
         wrong_path = [str(path) for path in part.file] != [plan.path]
     except (UserError, BadConditionError):
         wrong, wrong_path = [odd or [plan.target.name]], not odd
@@ -135,6 +138,13 @@ def _check_names(text: str, plan: Plan) -> None:
         raise UserError("BadStream", f"the column name {name!r} cannot be written in a configuration", hint=hint)
 
 
+def _is_unclosed(name: str) -> bool:
+    """Return whether a name begins with a bracket that it does not close: as a value it would begin a section."""
+    return name[:1] in ("(", "[", "{") and any(
+        name.count(pair[0]) != name.count(pair[1]) for pair in ("()", "[]", "{}")
+    )
+
+
 def _names_in(section: ConfigParameters) -> list[str]:
     from cntkpy.readers.formats.tables.parameters import TableStreamParameters
 
@@ -144,14 +154,14 @@ def _names_in(section: ConfigParameters) -> list[str]:
 
 def _summary(plan: Plan, config: Path) -> Iterator[str]:
     from .plan import CLASSIFICATION, MISSING_CLASS, OTHER_CLASS
-    from .text import SEED
 
     rows = plan.rows
     kind = f"{plan.task} of '{plan.target.name}'"
     if plan.task == CLASSIFICATION:
         kind += f", {len(plan.classes)} classes ({shorten(', '.join(plan.classes), 60)})"
     yield f"{config}: {kind}"
-    yield (f"  rows: {rows.training:,} training, {rows.validation:,} validation, {rows.test:,} test, by random({SEED})")
+    sizes = f"{rows.training:,} training, {rows.validation:,} validation, {rows.test:,} test"
+    yield f"  rows: {sizes}, by random({plan.seed})"
     if rows.without_target:
         yield f"  rows without a target, left out: {rows.without_target:,}"
     if plan.numbers:

@@ -12,12 +12,12 @@ from cntkpy.readers.formats.tables.csv.table import CsvTable
 from cntkpy.readers.formats.tables.csv.text import MISSING, is_number
 from cntkpy.readers.formats.tables.files import TableFile
 
-from .columns import BOOLEAN, DATE, EMPTY, NUMBER, OTHER, TEXT, Column, Rows, look_at
+from .columns import BOOLEAN, DATE, EMPTY, NUMBER, OTHER, TEXT, Column, Rows, drop, look_at
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 MOST_WHOLE_CLASSES, MOST_CLASSES, MOST_CATEGORIES = 20, 1000, 1000
 """Whole numbers of a target that are classes by themselves; classes of a target; categories that have a weight."""
-FEWEST_ROWS = 30
+FEWEST_ROWS, MOST_SEEDS = 30, 20
 MISSING_CLASS, OTHER_CLASS = "<missing>", "<other>"
 _IDENTIFIER = re.compile(r"(?:.*[\W_])?(?:id|index|uuid|guid|key)|.*[a-z]I[dD]|row ?(?:number|no)?", re.IGNORECASE)
 _CAMEL_IDENTIFIER = re.compile(r".*[a-z]I[dD]")
@@ -47,6 +47,7 @@ class Plan:
         categories: the columns of texts.
         left_out: reasons by column.
         rows: rows of each part.
+        seed: of the random numbers that divide the rows.
         notes: sentences for the user.
     """
 
@@ -55,6 +56,7 @@ class Plan:
     target: Column
     task: str
     rows: Rows
+    seed: int = 1
     classes: list[str] = field(default_factory=list[str])
     numbered: bool = False
     no_targets: list[str] = field(default_factory=list[str])
@@ -88,7 +90,7 @@ def plan_of(
     _check_options(target, dropped, kinds)
     names = [name for name in table.names if name not in dropped]
     names += [name for name in (target, *kinds) if name not in names]  # fields of structs
-    rows, columns = look_at(table, target, names, ())
+    rows, columns = look_at(table, target, names, (), 1)
     _check_first_row(table, columns.values())
     chosen = _task_of(columns[target], rows, task)
     guessed = task is None and chosen == CLASSIFICATION and columns[target].kind == NUMBER
@@ -98,8 +100,11 @@ def plan_of(
     if isinstance(table, CsvTable) and any(columns[name].kind != TEXT for name in texts):
         no_targets = [] if columns[target].kind == TEXT else [text for text in MISSING if text]
         table = CsvTable(path, texts=texts)
-        rows, columns = look_at(table, target, names, no_targets if target in texts else ())
-    plan = Plan(path, table, columns[target], chosen, rows, no_targets=no_targets if chosen == CLASSIFICATION else [])
+    skipped = no_targets if target in texts else ()
+    seed, (rows, columns) = _divided(table, target, names, skipped)
+    plan = Plan(
+        path, table, columns[target], chosen, rows, seed=seed, no_targets=no_targets if chosen == CLASSIFICATION else []
+    )
     _set_classes(plan)
     if guessed:
         plan.notes.append(f"'{target}' has few whole numbers, taken as classes; --task regression predicts numbers")
@@ -111,6 +116,17 @@ def plan_of(
     if not plan.numbers and not plan.categories:
         raise UserError("NoStreams", f"{table.path} has no column to predict '{target}' from", hint=_why(plan.left_out))
     return plan
+
+
+def _divided(
+    table: TableFile, target: str, names: Sequence[str], no_targets: Sequence[str]
+) -> tuple[int, tuple[Rows, dict[str, Column]]]:
+    """Return the first seed that gives each part rows, and what `look_at` says with it."""
+    for seed in range(1, MOST_SEEDS):
+        result = look_at(table, target, names, no_targets, seed)
+        if result[0].each:
+            return seed, result
+    raise UserError("NoData", f"{table.path} has too few rows with a value of '{target}' to divide them")
 
 
 def _check_header(table: TableFile, name: str) -> None:
@@ -262,7 +278,7 @@ def _check_texts(columns: Sequence[Column], kinds: Mapping[str, str], path: str)
             refused.append((column, column.stored))
     if refused:
         listed = "; ".join(f"'{column.name}' ({reason}; {_example(column)})" for column, reason in refused)
-        options = " ".join(f"--drop {shlex.quote(column.name)}" for column, _ in refused)
+        options = " ".join(drop(column.name) for column, _ in refused)
         raise UserError(
             "NoData",
             f"columns that are neither numbers nor categories: {shorten(listed, 600)}",
@@ -306,12 +322,12 @@ def _place(plan: Plan, column: Column, asked: str | None) -> None:
         plan.left_out[column.name] = "another value in every row, like an id; --column NAME=KIND keeps it"
     elif column.kind == TEXT:
         listed = [name for name, _ in column.counts.most_common() if fits_a_list(name)]
+        listed = [name for name in listed if name not in (MISSING_CLASS, OTHER_CLASS)]  # they are listed in any case
         common = listed[:MOST_CATEGORIES]
         if not listed:
             plan.left_out[column.name] = "no category can stand in a list: they begin with #, or have line ends"
             return
-        if len(listed) < len(column.counts):
-            count = len(column.counts) - len(listed)
+        if count := sum(not fits_a_list(name) for name in column.counts):
             plan.notes.append(f"{count:,} categories of '{column.name}' begin with #, or have line ends: {OTHER_CLASS}")
         if len(listed) > len(common):
             plan.notes.append(

@@ -11,7 +11,7 @@ from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.readers.formats.tables.csv.table import CsvTable
 from cntkpy.readers.formats.tables.files import ArrowTable, ParquetTable, TableFile
 
-from .columns import SEED, TRAINING, VALIDATION
+from .columns import TRAINING, VALIDATION
 from .plan import CLASSIFICATION, MISSING_CLASS, OTHER_CLASS, Category, Plan
 
 HIDDEN, MINIBATCH, UPDATES, MOST_EPOCHS = 64, 32, 4000, 150
@@ -53,10 +53,13 @@ def text_of(plan: Plan, name: str, classes: str) -> str:
     target = _target(plan, classes)
     features = [stream for stream, _ in declared]
     epochs = min(MOST_EPOCHS, max(1, ceil(UPDATES * MINIBATCH / max(1, plan.rows.training))))
-    filter_of = [f"random({SEED}) < {TRAINING}", f"random({SEED}) >= {TRAINING} and random({SEED}) < {VALIDATION}"]
+    filter_of = [
+        f"random({plan.seed}) < {TRAINING}",
+        f"random({plan.seed}) >= {TRAINING} and random({plan.seed}) < {VALIDATION}",
+    ]
     train, validation, test = (
         _reader(plan, [*features, "target"], "$rows$", condition)
-        for condition in (*filter_of, f"random({SEED}) >= {VALIDATION}")
+        for condition in (*filter_of, f"random({plan.seed}) >= {VALIDATION}")
     )
     lines = [
         *_head(plan, name),
@@ -117,7 +120,7 @@ def _head(plan: Plan, name: str) -> list[str]:
         f"    cntkpy run {name}.cntk command=predict newRows=NEW.csv     (writes {name}.predictions)",
         "",
         f"{rows.all:,} rows: {rows.training:,} for training, {rows.validation:,} validation, {rows.test:,} test, by a",
-        f"random number of each row; another number in random({SEED}) splits anew. Means, lists of categories",
+        f"random number of each row; another number in random({plan.seed}) splits anew. Means, lists of categories",
         "and the normalisation are those of the training part.",
     ]
     if filled:

@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.cntk_config.base.files import is_file, is_url
+from cntkpy.cntk_config.base.files import is_file, is_folder, is_url
 from cntkpy.readers.formats.tables.parameters import PACKED_ENDINGS, CsvParameters
 
 START_BYTES = 4096
@@ -231,14 +231,22 @@ def _of_text(start: bytes) -> str | None:
 
 
 def refuse_unknown(path: str) -> None:
-    """Refuse a binary file whose format is not known.
+    """Refuse a binary file whose format is not known, an empty file, a folder.
 
     Raises:
         UserError: it is one.
     """
+    if is_folder(path):
+        hint = f"preview a file of it; a reader of tables takes the folder: file = {path}"
+        raise UserError("UnknownFormat", f"'{path}' is a folder", hint=hint)
     if not is_url(path) and ("=" in path or not is_file(path)):
         return
-    if _bare_name(path).endswith(CONFIGURATIONS) or b"\0" not in first_bytes(path):
+    if _bare_name(path).endswith(CONFIGURATIONS):
+        return
+    start = first_bytes(path)
+    if not start and Path(path).is_file():
+        raise UserError("NoData", f"'{path}' is empty", hint="was it written?")
+    if b"\0" not in start:
         return
     message = f"'{path}' is a binary file of no format that preview recognises"
     forms = "Parquet, Arrow, CSV, npy, npz, tar, pictures, CNTK text and binary formats, HTK, MLF, Kaldi, safetensors"

@@ -12,6 +12,7 @@ from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function as OwnFunction
 from cntkpy.networks.builders.python.functions.function import load_model
 from cntkpy.networks.builders.python.layers import Layer
+from cntkpy.networks.builders.python.operations.reshaping import alias
 from cntkpy.trainers.fronts.cntk2.user.functions import UserFunction, register_deserializer
 
 from ..clone import CloneMethod, ModelFormat
@@ -78,6 +79,9 @@ def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
 
 def _joined(functions: Any) -> OwnFunction:
     """One function of what a Python function gave, which may be several."""
+    if isinstance(functions, dict):  # each value has the name of its key
+        named: dict[str, Any] = functions
+        functions = tuple(alias(function, name) for name, function in named.items())
     several = functions if is_several(functions) else (functions,)
     return OwnFunction(root for function in several for root in function.roots)
 

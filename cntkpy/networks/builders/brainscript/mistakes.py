@@ -18,14 +18,14 @@ from cntkpy.networks.builders.brainscript.node_values import Later, NodeValue
 from cntkpy.networks.builders.brainscript.nodes import attach_inputs
 from cntkpy.networks.builders.brainscript.outline import parts_of
 from cntkpy.networks.builders.brainscript.program import Program, evaluate_network, parse_network
-from cntkpy.networks.builders.recovery import assigned_names, blanked, statement_at
+from cntkpy.networks.builders.recovery import MAX_ERRORS, assigned_names, attempts, blanked, statement_at
 from cntkpy.networks.graph.network import Network, Node
 
-MAX_ERRORS = 50
-"""Errors of one program that are looked for."""
+MAX_ENDLESS = 2
+"""Evaluations without an end after which no further member is evaluated."""
 MAX_EXPRESSIONS = 10_000
 """Expressions that are evaluated by themselves."""
-SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
+SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
 """Comments and quoted texts."""
 _CYCLE = re.compile(r"\(([^()]*)\)$")
 _UNKNOWN = re.compile(r"unknown identifier '([^']+)'")
@@ -44,6 +44,8 @@ class Mistakes:
         self._known: list[tuple[str, Any]] = []
         """Kinds of the errors, with their places or the names of a cycle."""
         self._looked = 0
+        self._endless = 0
+        """Evaluations that were nested too deeply, or too long; each takes its time."""
 
     def note(self, error: UserError) -> None:
         """Keep an error, unless a statement that cannot be read defines the name that is missing."""
@@ -62,7 +64,7 @@ class Mistakes:
         Args:
             text: The text, with its included files.
         """
-        for _ in range(MAX_ERRORS):
+        for _ in range(attempts(text.string)):
             try:
                 return parse_network(text)
             except ProgramError as error:
@@ -102,7 +104,8 @@ class Mistakes:
         if len(failures.networks) == 1:
             ((record, origin),) = failures.networks
             for step in root_steps(evaluator, record, origin):
-                roots += self._tried(evaluator, step) or []
+                if self._endless < MAX_ENDLESS:
+                    roots += self._tried(evaluator, step) or []
         self._look_at_expressions(evaluator, failures)
         reached: dict[NodeValue, None] = {}
         while roots:
@@ -121,6 +124,7 @@ class Mistakes:
         try:
             return evaluator.run(step)
         except UserError as error:
+            self._endless += error.kind in ENDLESS[:2]
             self.note(error)
             return None
 

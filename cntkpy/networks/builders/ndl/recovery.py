@@ -8,10 +8,8 @@ from dataclasses import replace
 from cntkpy.networks.builders.ndl.parse import Statement, parse_document
 from cntkpy.networks.builders.ndl.scope import DependsOnFailed, Expansion
 from cntkpy.networks.builders.ndl.text import Document, ScriptError
-from cntkpy.networks.builders.recovery import assigned_names, blanked, statement_at
+from cntkpy.networks.builders.recovery import assigned_names, attempts, blanked, statement_at
 
-MAX_ERRORS = 50
-"""Errors of one script that are looked for: after each, the script is read once more."""
 SKIPPED = re.compile(r'#[^\n]*|"[^"\n]*"')
 """Comments and quoted texts."""
 
@@ -27,7 +25,7 @@ def statements_of(document: Document, expansion: Expansion) -> list[Statement]:
         ConfigError: The script has an error, and the expansion collects none.
         DependsOnFailed: The script cannot be read further.
     """
-    for _ in range(MAX_ERRORS):
+    for _ in range(attempts(document.text)):
         try:
             statements, warnings = parse_document(document)
         except ScriptError as problem:

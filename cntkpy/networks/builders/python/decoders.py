@@ -99,7 +99,7 @@ def UnfoldFrom(
         like, start = as_node(dynamic_axes_like), as_node(initial_state)
         if length_increase != 1:
             like = operator("_RepeatSteps", like, float(length_increase))
-        if start.arguments:
+        if start.data_arguments:
             start = operators.broadcast_as(start, like)
         history = placeholder(start.shape)
         remember(history, like)

@@ -247,6 +247,8 @@ class _Library(Layer):
 
     options: Mapping[str, Any] = {}
     """Options of the node with windows that it makes, beyond those of the library."""
+    least_rank = 0
+    """The number of axes that samples have at least."""
 
     def __init__(self, library: str, *arguments: Any, label: str, name: str = "", init: Any = None, **named: Any):
         super().__init__(self._run, name)
@@ -271,11 +273,24 @@ class _Library(Layer):
         """Of batch normalisation: its running statistics are the same wherever it is applied."""
 
     def _run(self, *arguments: Any) -> Function:
+        if self.least_rank:
+            self._check_ranks(arguments)
         self._applied += 1
         name = self._mark if self._applied == 1 else self._label
         made = calls.call(self._function, *(to_operand(_operand(argument)) for argument in arguments), name=name)
         self.prepare(made)
         return named_function(made, "")
+
+    def _check_ranks(self, arguments: Sequence[Any]) -> None:
+        """Raise a UserError where samples of known shape have too few axes."""
+        for argument in arguments:
+            try:
+                shape = argument.shape if isinstance(argument, Function) else None
+            except OpenShape:
+                continue
+            if shape is not None and len(shape) < self.least_rank:
+                message = f"{self._sizes[0]}: samples have {self.least_rank} axes or more, not the shape {shape}"
+                raise UserError("BadShape", message, hint="input_rank and map_rank count axes of a sample")
 
     def _described(self) -> list[str]:
         return [self.kind or self._sizes[0], *self._sizes[1:]]
@@ -429,6 +444,7 @@ def Dense(
         bias=check_flag("bias", chosen("Dense", "bias", bias, True)),
         initBias=bias_start(chosen("Dense", "init_bias", init_bias, 0.0)),
     )
+    layer.least_rank = max(input_rank or 0, map_rank or 0)
     return _activated(layer, chosen("Dense", "activation", activation, None), name)
 
 
@@ -780,8 +796,8 @@ def LayerNormalization(
         name: names the result.
     """
     added = check_number("epsilon", chosen("LayerNormalization", "epsilon", epsilon, 0.00001), 0.0)
-    scale = layer_parameter((1,), check_number("initial_scale", initial_scale), name="scale")
-    bias = layer_parameter((1,), check_number("initial_bias", initial_bias), name="bias")
+    scale = layer_parameter((0,), check_number("initial_scale", initial_scale), name="scale")
+    bias = layer_parameter((0,), check_number("initial_bias", initial_bias), name="bias")
 
     def apply(x: Any) -> Function:
         centred = operators.minus(x, reductions.reduce_mean(x))
@@ -1122,7 +1138,7 @@ def Recurrence(
     if len(starts) != states:
         raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
     names = STATES[:states]
-    data = [start if isinstance(start, NodeValue) and Function(start).arguments else None for start in starts]
+    data = [start if isinstance(start, NodeValue) and Function(start).data_arguments else None for start in starts]
     starts = [start if array is None else 0.0 for start, array in zip(starts, data, strict=True)]
     is_start = operators.is_last if backwards else operators.is_first
 

@@ -11,6 +11,11 @@ def cross_entropy(z: Array, labels: Array, mask: Array | None = None) -> Array:
 def plain_cross_entropy(labels: Array, p: Array, mask: Array | None = None) -> Array:
     """Return the sum of the cross entropies of labels and probabilities."""
     return -(labels * log(p)).sum(-1).sum(where=mask)''',
+    "with_slope": '''\
+def with_slope(value: Array, slope: Array, z: Array) -> Array:
+    """Return the sum of a value, whose gradient by z is given."""
+    zero = (jax.lax.stop_gradient(slope) * (z - jax.lax.stop_gradient(z))).sum()
+    return jax.lax.stop_gradient(value).sum() + zero''',
     "square_error": '''\
 def square_error(x: Array, y: Array, mask: Array | None = None) -> Array:
     """Return the sum of the squares of differences."""

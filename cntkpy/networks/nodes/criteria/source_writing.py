@@ -66,10 +66,14 @@ def _class_based(use: Use) -> Value:
 
 
 def _dummy(use: Use) -> Value:
-    objective, gradient, z = (use.real(use.flat(index), use.node.input(index)) for index in range(3))
+    values = [use.real(use.flat(index), use.node.input(index)) for index in range(3)]
+    return _scalar(use, use.say("with_slope", *values), SUM)
+
+
+def _torch_with_slope(use: Use, objective: Value, gradient: Value, z: Value) -> str:
     slope = Value(use.say("detach", gradient), 0, ())
     zero = f"({slope.at(PRODUCT)} * ({z.at(SUM)} - {use.say('detach', z)})).sum()"
-    return _scalar(use, f"{use.say('detach', objective)}.sum() + {zero}", SUM)
+    return f"{use.say('detach', objective)}.sum() + {zero}"
 
 
 def _ranking(name: str) -> Rule:
@@ -84,6 +88,7 @@ def _ranking(name: str) -> Rule:
 
 SPELLINGS: Spellings = {
     "plain_cross_entropy": ("-({0} * log({1})).sum()", "plain_cross_entropy({0}, {1}{2})"),
+    "with_slope": (_torch_with_slope, "with_slope({0}, {1}, {2})"),
     "square_error": ('F.mse_loss({0}, {1}, reduction="sum")', "square_error({0}, {1}{2})"),
 }
 

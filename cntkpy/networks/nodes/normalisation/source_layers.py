@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,7 +33,9 @@ def _batch_norm(find: Finder, node: Node) -> Unit | None:
         arguments.append(("eps", f"{epsilon:g}"))
     names = ("weight", "bias", "running_mean", "running_var")
     tensors = {name: find.parameter(operand, count) for name, operand in zip(names, remaining, strict=True)}
-    tensors["num_batches_tracked"] = Tensor(np.zeros((), np.int64))
+    for name in names[2:]:
+        tensors[name] = replace(tensors[name], buffer=True)
+    tensors["num_batches_tracked"] = Tensor(np.zeros((), np.int64), buffer=True)
     constant = float(node.options["normalizationTimeConstant"])
     layer = Layer("norm", module, arguments, tensors, note=f"time constant {constant:g} samples")
     if constant:  # of all samples so far there is no number: the statistics stay

@@ -60,7 +60,7 @@ def _torch_layer(use: Use, x: Value, run: Run) -> str:
     if run.starts:
         x = body.bound(x)
         names = {
-            first: body.assign(f"{x.text}.new_full((1, len({x.text}), {run.size}), {number(first)})", "start")
+            first: body.assign_once(f"{x.text}.new_full((1, len({x.text}), {run.size}), {number(first)})", "start")
             for first in dict.fromkeys(run.starts)
         }
         parts = [names[first] for first in run.starts]

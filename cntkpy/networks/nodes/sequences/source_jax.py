@@ -7,6 +7,16 @@ HELPERS: dict[str, str] = {
 def last_step(x: Array, mask: Array) -> Array:
     """Return the value at the last step of each sequence."""
     return x[jnp.arange(len(x)), mask.sum(1) - 1]''',
+    "last_steps": '''\
+def last_steps(x: Array, mask: Array, count: int, initial: float = 0.0) -> Array:
+    """Return the last steps of each sequence (batch, count, ...), the last one first.
+
+    Before the start of a sequence stands `initial`.
+    """
+    step = mask.sum(1, keepdims=True) - 1 - jnp.arange(count)
+    values = x[jnp.arange(len(x))[:, None], jnp.maximum(step, 0)]
+    inside = (step >= 0).reshape(*step.shape, *[1] * (x.ndim - 2))
+    return jnp.where(inside, values, initial)''',
     "kept_steps": '''\
 def kept_steps(flags: Array, mask: Array) -> tuple[Array, Array]:
     """Return the numbers of the steps that flags mark, and which of these there are."""

@@ -7,6 +7,16 @@ HELPERS: dict[str, str] = {
 def last_step(x: Tensor, mask: Tensor) -> Tensor:
     """Return the value at the last step of each sequence."""
     return x[torch.arange(len(x), device=x.device), mask.sum(1) - 1]''',
+    "last_steps": '''\
+def last_steps(x: Tensor, mask: Tensor, count: int, initial: float = 0.0) -> Tensor:
+    """Return the last steps of each sequence (batch, count, ...), the last one first.
+
+    Before the start of a sequence stands `initial`.
+    """
+    step = mask.sum(1, keepdim=True) - 1 - torch.arange(count, device=x.device)
+    values = x[torch.arange(len(x), device=x.device)[:, None], step.clamp(min=0)]
+    inside = (step >= 0).reshape(*step.shape, *[1] * (x.ndim - 2))
+    return torch.where(inside, values, initial)''',
     "kept_steps": '''\
 def kept_steps(flags: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Return the numbers of the steps that flags mark, and which of these there are."""

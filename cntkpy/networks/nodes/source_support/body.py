@@ -32,6 +32,7 @@ class Body:
         lines: the statements.
         masks: by time axis, the name of its mask; those that are asked for become arguments.
         asked: the time axes whose masks are arguments.
+        mask_names: names of masks by time axis, where there are several axes.
         extras: other arguments that the function needs: `training`, `key`.
         draws: how many keys of random numbers were made.
         key_name: what these are made of.
@@ -43,6 +44,7 @@ class Body:
         self.plain = False
         self.lines: list[str] = []
         self.masks: dict[str, str] = {}
+        self.mask_names: dict[str, str] = {}
         self.asked: dict[str, str] = {}
         self.extras: set[str] = set()
         self.draws, self.key_name, self.must_draw = 0, "key", False
@@ -105,6 +107,14 @@ class Body:
         self.line(f"{name} = {text}")
         return name
 
+    def assign_once(self, text: str, hint: str) -> str:
+        """As `assign`; where a statement gives the same expression a name, return that name."""
+        for line in self.lines:
+            name, sign, value = line.partition(" = ")
+            if sign and value == text and not mentioned_any(_PLAIN, text):
+                return name
+        return self.assign(text, hint)
+
     def drop_unused(self, names: Iterable[str]) -> None:
         """Leave out statements that give such names to values, where nothing else mentions the name."""
         for name in names:
@@ -156,10 +166,15 @@ class Body:
             raise NotExpressible("it looks at the steps of a sequence that has one")
         axis = str(axis)
         if axis not in self.masks:
-            name = "mask" if axis == DEFAULT or not self.masks else f"{snake(axis)}_mask"
+            name = self.mask_names.get(axis) or ("mask" if axis == DEFAULT or not self.masks else f"{snake(axis)}_mask")
             self.masks[axis] = self.names.take_exactly(name)
             self.asked[axis] = self.masks[axis]
         return self.masks[axis]
+
+
+def mentioned_any(names: Iterable[str], text: str) -> bool:
+    """Return whether any of some names stands in a text."""
+    return any(mentioned(name, [text]) for name in names)
 
 
 def mentioned(name: str, texts: Iterable[str]) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,30 @@ Arrange = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A tensor whose elements are those of several parameters.
+
+    Args:
+        sources: the parameters.
+        index: for each element of the tensor, its place among the elements of all parameters in the order of memory;
+            -1: it is none of them.
+    """
+
+    sources: tuple[Node, ...]
+    index: np.ndarray
+
+    def arrange(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the tensor of the values of the parameters; 0 in the place of other elements."""
+        every = np.concatenate([np.zeros(1), *(np.ravel(array) for array in arrays)])
+        return every[self.index + 1]
+
+    @property
+    def known(self) -> np.ndarray:
+        """Mask of the elements that are those of parameters."""
+        return self.index >= 0
+
+
+@dataclass(frozen=True)
 class Tensor:
     """A parameter or buffer of the written module.
 
@@ -23,11 +46,15 @@ class Tensor:
         array: its value.
         source: the parameter of the network that it is; None: it is made of several.
         arrange: makes the tensor of that parameter's value, in the order of memory; it is linear.
+        joined: what it is made of, if these are several parameters.
+        buffer: whether it is a buffer of the module, which no training changes by a gradient.
     """
 
     array: np.ndarray
     source: Node | None = None
     arrange: Arrange | None = None
+    joined: Joined | None = None
+    buffer: bool = False
 
 
 @dataclass
@@ -53,7 +80,7 @@ class Layer:
     of_call: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     @property
-    def signature(self) -> tuple[Any, ...]:
+    def signature(self) -> tuple[str, tuple[str, ...]]:
         """Return what layers at the same place of equal blocks have in common."""
         return (self.module, tuple(name for name, _ in self.arguments))
 

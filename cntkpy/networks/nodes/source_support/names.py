@@ -15,10 +15,19 @@ _GENERATED = re.compile(r"(?i)^(autoname|unnamed|node|_)?\d*$|args\[\d+\]$|[*+]"
 _EMPTY = re.compile(r"^(_+|x|y|z?_|arrayOfFunctions\[\d+\]|value|result|apply|out)$")
 """Parts of a name of BrainScript that say nothing."""
 
-_PYTHON = ("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times")
-"""Names, in lower case, that functions of Python give their results."""
+_OF_LIBRARY = re.compile(r"^(h|z|node|input|cond|data\d*|dataPadded|elseVal|onesLikeIn|isLast|x0|r|p|v)$")
+"""Parts of a name inside of functions of BrainScript's library that say less than the parts before them."""
 
-RESERVED = {*keyword.kwlist, *dir(builtins), "self", "math", "mask", "t"}
+_PYTHON = (
+    *("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times"),
+    *("dense", "embedding", "dropout", "maxpooling", "averagepooling"),
+)
+"""Names, in lower case, that functions and layers of Python give their results."""
+
+MEANINGFUL = 2
+"""Parts of a name that somebody has given in a network: the variable, and one inside of it."""
+
+RESERVED = {*keyword.kwlist, *dir(builtins), "self", "math", "mask", "t", "l"}
 """Names that no value can have."""
 
 
@@ -43,6 +52,8 @@ def given_name(node: Node) -> str:
         return ""
     if _EMPTY.match(node.name.rsplit(".", 1)[-1]):
         return ""  # a step on the way to something with a name
+    while len(parts) > MEANINGFUL and _OF_LIBRARY.match(parts[-1]):
+        parts.pop()
     return snake(re.sub(r"\[\d+\]$", "", parts[-1]))
 
 

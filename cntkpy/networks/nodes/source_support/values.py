@@ -85,8 +85,8 @@ def number(value: float) -> str:
     """Return a number as Python writes it, without digits that single precision lacks."""
     if math.isinf(value) or math.isnan(value):
         return f'float("{value}")'
-    short = str(np.float32(value))
-    return short if np.float32(value) == value else repr(float(value))
+    single = np.float32(value)
+    return str(single) if float(single) == value else repr(float(value))
 
 
 def aligned(value: Value, lead: int, rank: int) -> Value:

@@ -10,6 +10,7 @@ Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, Self, runtime_checkable
@@ -38,7 +39,7 @@ from cntkpy.networks.builders.python.functions.checks import as_array, check_nam
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
 from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, chosen, kept_dtype
-from cntkpy.networks.builders.python.functions.free import are_free, free_shape, probed
+from cntkpy.networks.builders.python.functions.free import are_free, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
     FREE,
@@ -50,7 +51,7 @@ from cntkpy.networks.builders.python.functions.leaves import (
 )
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
-from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, signature_text
+from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, leaf_text, signature_text
 from cntkpy.networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
@@ -60,7 +61,9 @@ from cntkpy.networks.builders.python.functions.nodes import (
     is_loaded_input,
     is_of_layer,
     is_trained,
+    note_user,
     ordered,
+    users_of,
 )
 from cntkpy.networks.builders.python.functions.parts import check_index, indexed, runs
 from cntkpy.networks.builders.python.functions.per_sample import keep_criterion, per_sample
@@ -184,6 +187,8 @@ class Variable(Operators, Structure):
         """The shape of a sample; the axes of sequence and minibatch do not count. -1: a parameter's, not known yet."""
         root = self.root
         value = cell_of(root).value
+        if value is None and _takes_size_of_users(root):
+            value = cell_of(root).value
         if value is not None:
             return tuple(value.shape)
         if self.is_parameter and root.shape and 0 in root.shape:
@@ -202,7 +207,9 @@ class Variable(Operators, Structure):
                 open_shape = None if calls.is_inside_step() else free_shape(per_sample(root))
                 if open_shape is None:
                     raise
-                return tuple(reversed(open_shape))
+                marks = {INPUTS[node].unknown if node in INPUTS else FREE for node in free_nodes([per_sample(root)])}
+                mark = UNKNOWN if marks == {UNKNOWN} else FREE  # sizes to be inferred stay so
+                return tuple(mark if size == FREE else size for size in reversed(open_shape))
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(self.node.shape or ()))
@@ -244,7 +251,7 @@ class Variable(Operators, Structure):
     @property
     def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
-        kinds = [INPUTS.get(argument.root, Input(False)) for argument in self.arguments]
+        kinds = [INPUTS.get(argument.root, Input(False)) for argument in self.data_arguments]
         inputs = [kind for kind in kinds if not kind.static]
         makes_batch = not inputs and any(node.operation.name == "ToBatch" for node in self._all())
         if not inputs and not makes_batch:
@@ -321,11 +328,16 @@ class Variable(Operators, Structure):
 
     @property
     def arguments(self) -> tuple[Function, ...]:
-        """The inputs of data that it depends on.
+        """The inputs that it depends on: of data, and placeholders that stand for them.
 
         Their order is that of a depth-first walk from the function, through operands from left to right as the program
         wrote them: those of `(c - a) / b` are c, a and b. Of a block, parameters come before what it was applied to.
         """
+        return tuple(leaf for leaf in self._leaves() if leaf.is_input or leaf.is_placeholder)
+
+    @property
+    def data_arguments(self) -> tuple[Function, ...]:
+        """The inputs of data that it depends on, without placeholders; see `arguments`."""
         return tuple(leaf for leaf in self._leaves() if leaf.is_input)
 
     @property
@@ -336,6 +348,7 @@ class Variable(Operators, Structure):
         if array is None:
             if not has_value(self.root):
                 raise UserError("NoValue", f"{self!r} has no value of its own; use eval")
+            _takes_size_of_users(self.root)
             array = self.model.nodes[self.root].value
         if array is None:
             raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
@@ -481,7 +494,7 @@ class Function(Variable, Evaluated):
     @property
     def signature(self) -> tuple[Function, ...]:
         """The inputs that a call of it takes, in their order: placeholders, then inputs."""
-        return self.placeholders + self.arguments
+        return self.placeholders + self.data_arguments
 
     def argument_map(self, *arguments: Any, **named: Any) -> dict[Function, Any]:
         """By input, what a call with these arguments gives it.
@@ -545,8 +558,23 @@ class Function(Variable, Evaluated):
         return self
 
     def replace_placeholder(self, substitution: Any) -> Function:
-        """This function with an input in the place of its only placeholder."""
-        return self.replace_placeholders({self.placeholders[0]: substitution})
+        """Put an input in the place of the only placeholder of this function.
+
+        Args:
+            substitution: the input, or another function.
+
+        Returns:
+            The function.
+
+        Raises:
+            UserError: it has none, or several.
+        """
+        placeholders = self.placeholders
+        if len(placeholders) != 1:
+            message = f"replace_placeholder: {self!r} has {len(placeholders)} placeholders, not one"
+            hint = "replace_placeholders({placeholder: input, ...}) says which" if placeholders else ""
+            raise UserError("WrongArguments", message, hint=hint)
+        return self.replace_placeholders({placeholders[0]: substitution})
 
     def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
         """A copy.
@@ -693,15 +721,25 @@ class Function(Variable, Evaluated):
         return taken_by(self, keys)
 
     def __str__(self) -> str:
-        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf see `leaf_text`."""
         is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
-        return repr(self) if is_leaf else signature_text(self)
+        return leaf_text(self) if is_leaf else signature_text(self)
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:
             return f"Function({', '.join(repr(output) for output in self.outputs)})"
         kind = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
         return f"{kind}('{self.name}')" if self.name else kind
+
+
+def _takes_size_of_users(root: NodeValue) -> bool:
+    """Give a parameter with sizes to be inferred those that an operation on it says; False: none says them."""
+    for user in users_of(root):
+        with suppress(UserError):  # a placeholder is left, or shapes do not fit
+            _ = Function(user).model
+        if cell_of(root).value is not None:
+            return True
+    return False
 
 
 def known_shape(x: Function) -> tuple[int, ...]:
@@ -718,7 +756,7 @@ def known_shape(x: Function) -> tuple[int, ...]:
 
 def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
     """Return whether an axis of a function of this shape has a size that only data say."""
-    return FREE in shape or (UNKNOWN in shape and x.is_input)
+    return FREE in shape or (UNKNOWN in shape and (x.is_input or x.is_output))
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
@@ -732,11 +770,36 @@ def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Funct
     """
     begin = label or name.rpartition(".")[2]
     operands = [to_operand(argument) for argument in arguments]
+    if name in _ELEMENTWISE:
+        _take_last_axes(operands)
     made = named_function(calls.call(name, *operands, name=begin, **named), label)
     order = _WRITTEN_ORDER.get(name, range(len(operands)))
     written = [operands[index] for index in order if index < len(operands)]
     mark_written(made.root, (operand for operand in written if isinstance(operand, NodeValue)))
+    for operand in operands:
+        if isinstance(operand, NodeValue):
+            note_user(operand, made.root)
     return made
+
+
+_ELEMENTWISE = ("ElementDivide", "ElementTimes", "Minus", "Plus")
+"""Operators element by element whose operands may be parameters with sizes to be inferred."""
+
+
+def _take_last_axes(operands: Sequence[Any]) -> None:
+    """Give a parameter of fewer axes than another operand the sizes of the last ones, as CNTK 2.7 does."""
+    nodes = [operand for operand in operands if isinstance(operand, NodeValue)]
+    for node in nodes:
+        if not has_value(node) or node.shape is None or 0 not in node.shape or cell_of(node).value is not None:
+            continue
+        for neighbour in nodes:
+            try:
+                sizes = () if neighbour is node else tuple(reversed(known_shape(Function(neighbour))))
+            except OpenShape:
+                continue
+            if len(sizes) > len(node.shape):
+                pairs = zip(node.shape, sizes, strict=False)
+                node.shape = tuple(size or partner_size for size, partner_size in pairs)
 
 
 _WRITTEN_ORDER: dict[str, Sequence[int]] = {
@@ -887,7 +950,7 @@ def combine(*operands: Any, name: str = "") -> Function:
     check_name(name)
     operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(operand_list))
-    if not operands:
+    if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     made = Function(root for function in functions for root in function.roots)
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -133,6 +133,22 @@ def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:
         node.learning_rate_multiplier = 0.0
     node.samples = cell.samples
     return node
+
+
+_USERS = "_users"
+"""The attribute of a parameter with sizes to be inferred, for the operations that it is an operand of."""
+
+
+def note_user(operand: NodeValue, user: NodeValue) -> None:
+    """Keep an operation that a parameter with sizes to be inferred is an operand of; it says these sizes."""
+    if has_value(operand) and operand.shape is not None and 0 in operand.shape:
+        vars(operand).setdefault(_USERS, []).append(ref(user))
+
+
+def users_of(node: NodeValue) -> list[NodeValue]:
+    """Return the operations that are left of those that a parameter with sizes to be inferred is an operand of."""
+    users = [user() for user in vars(node).get(_USERS, ())]
+    return [user for user in users if user is not None]
 
 
 def has_value(node: NodeValue) -> bool:

@@ -17,6 +17,7 @@ from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import check_number, check_whole, seed_option
 from cntkpy.networks.builders.python.functions.defaults import checked_dtype
 from cntkpy.networks.builders.python.functions.deferring import deferred, needs_shapes
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import (
     Function,
     as_node,
@@ -335,6 +336,7 @@ def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Oper
     return in_written_order(_binary_cross_entropy(p, y, w, name), p, y, w)
 
 
+@described("CosDistance")
 def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
     """The cosine of two vectors."""
     return number(operator("CosDistance", as_node(x), as_node(y)), name)
@@ -399,7 +401,7 @@ def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, 
 
 
 def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Function:
-    if isinstance(initial, Function) and (initial.placeholders or (initial.arguments and _has_placeholder(x))):
+    if isinstance(initial, Function) and (initial.placeholders or (initial.data_arguments and _has_placeholder(x))):
         shape = _known_shape(initial)  # the states have it as well
         return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True, shape=shape)
     return _shifted(x, initial, steps, name)
@@ -420,7 +422,7 @@ def _has_placeholder(x: Operand) -> bool:
 
 
 def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
-    if isinstance(initial, Function) and initial.arguments:  # a value for each sequence
+    if isinstance(initial, Function) and initial.data_arguments:  # a value for each sequence
         outside = operator(f"BS.Loop.Is{'First' if steps > 0 else 'Last'}N", math.fabs(steps), steps_of(x))
         start = broadcast_as(initial, steps_of(x), "initial_state")
         return element_select(outside, start, _shifted(x, None, steps, ""), name)
@@ -535,7 +537,8 @@ def _sampled(
                 f"weights of classes are numbers from 0 on, one of them above 0, not {shorten(repr(array.tolist()))}"
             )
             raise UserError("BadValue", message)
-    result = operator(library, drawn, int(num_samples), bool(allow_duplicates), label=name)
+    count = check_whole("the number of samples", num_samples, 1)
+    result = operator(library, drawn, count, bool(allow_duplicates), label=name)
     result.root.options["seed"] = seed_option(seed)
     return result
 

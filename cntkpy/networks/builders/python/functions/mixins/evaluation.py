@@ -88,6 +88,27 @@ class Evaluated:
         """Its only value."""
         raise NotImplementedError
 
+    def _all(self) -> list[Any]:
+        """Return the nodes that it depends on, and its own."""
+        raise NotImplementedError
+
+    def _wanted(self, outputs: Sequence[Any] | None) -> Sequence[Any]:
+        """Return the functions to compute.
+
+        Raises:
+            UserError: one of them is not a part of this function.
+        """
+        if outputs is None:
+            return self.outputs
+        wanted = functions_of("outputs", outputs)
+        nodes = set(self._all())
+        for function in wanted:
+            if not nodes.issuperset(function.roots):
+                message = f"outputs: {function!r} is not a part of {self!r}"
+                hint = "combine([f, g]) has the outputs of both; f.outputs are those of f"
+                raise UserError("NoNode", message, hint=hint)
+        return wanted
+
     def eval(
         self, arguments: Any = None, outputs: Sequence[Any] | None = None, device: Any = None, as_numpy: bool = True
     ) -> Any:
@@ -106,7 +127,7 @@ class Evaluated:
             where there are several.
         """
         del device
-        wanted = self.outputs if outputs is None else functions_of("outputs", outputs)
+        wanted = self._wanted(outputs)
         return installed().evaluate(self, arguments, wanted, bool(as_numpy))
 
     def forward(
@@ -133,7 +154,7 @@ class Evaluated:
             The state for `backward`, None without `keep_for_backward`; and a dictionary of the values by output.
         """
         del device
-        wanted = self.outputs if outputs is None else functions_of("outputs", outputs)
+        wanted = self._wanted(outputs)
         kept = () if keep_for_backward is None else functions_of("keep_for_backward", keep_for_backward)
         return installed().forward(arguments, wanted, kept, as_numpy)
 

@@ -1,0 +1,1 @@
+"""The training of a network as a program of PyTorch: `train.py`."""
