@@ -114,26 +114,26 @@ class Reader(EpochReader):
         self.source.close()
 
 
-def _inside(part: Any) -> list[Any]:
+def _inside(part: object) -> list[Any]:
     """The deserializers that a source or a deserializer is made of."""
     return [*([part.deserializer] if isinstance(part, Wraps) else ()), *(part.parts if isinstance(part, Joins) else ())]
 
 
-def _files_of(part: Any) -> Sequence[str]:
+def _files_of(part: object) -> Sequence[str]:
     """The `files` of a source or a deserializer, or those of the deserializers it is made of."""
     if isinstance(part, ReadsFiles):
         return part.files
     return [path for part_inside in _inside(part) for path in _files_of(part_inside)]
 
 
-def _absence(part: Any, stream: str) -> tuple[str, str, str] | None:
+def _absence(part: object, stream: str) -> tuple[str, str, str] | None:
     """Why a source or a deserializer, or one of those it is made of, has no samples of a stream."""
     if isinstance(part, KnowsAbsence):
         return part.absence(stream)
     return next((row for inner in _inside(part) if (row := _absence(inner, stream)) is not None), None)
 
 
-def _names_of(part: Any, name: str) -> dict[int, str]:
+def _names_of(part: object, name: str) -> dict[int, str]:
     """The names in the `class_names` of a source or a deserializer, or of those it is made of."""
     for item, names in part.class_names.items() if isinstance(part, NamesClasses) else ():
         if item.lower() == name.lower():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,13 @@ class Samples:
         if len(seq_starts) != count:
             raise ArgumentError(f"{len(seq_starts)} seq_starts for {count} sequences")
         self.continued = ~np.asarray(seq_starts, bool)
+
+    def cloned(self) -> Samples:
+        """Return a copy with data of its own, which can be written to."""
+        clone = copy.deepcopy(self)
+        if clone.array is not None and not clone.array.flags.writeable:
+            clone.array = clone.array.copy()
+        return clone
 
     def without_data(self) -> Samples:
         """Return no samples of this shape."""

@@ -302,11 +302,8 @@ class Value(SampleViews):
         Args:
             read_only: what `is_read_only` of the copy says.
         """
-        clone = copy.deepcopy(self)
-        array = clone._samples.array
-        if array is not None and not array.flags.writeable:
-            clone._held.array = array.copy()
-        clone._read_only = bool(read_only)
+        clone = copy.copy(self)
+        clone._held, clone._read_only = self._samples.cloned(), bool(read_only)
         return clone
 
     def alias(self, read_only: bool = False) -> Value:

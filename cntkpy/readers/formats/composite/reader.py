@@ -38,7 +38,7 @@ def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: 
     return Bundle(parts, lengths_from=lengths_from, check_data=check_data, allow_loss=allow_loss)
 
 
-def _defines_length(part: Any) -> bool:
+def _defines_length(part: object) -> bool:
     """Return whether the samples of a deserializer are the lengths of sequences."""
     return isinstance(part, DefinesLength) and bool(part.defines_mb_size)
 
