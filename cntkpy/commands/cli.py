@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -398,10 +399,22 @@ def _guarded_usage(command: Callable[[], int]) -> int:
         error.show()
         return EXIT_USAGE
     except click.ClickException as error:
+        error.message += _nearest_choice(error.message)
         error.show()
         return error.exit_code
     except click.Abort:  # what click makes of Ctrl-C
         raise KeyboardInterrupt from None
+
+
+def _nearest_choice(message: str) -> str:
+    """Return advice for a word that is none of the choices which click lists; empty if none is near."""
+    match = re.search(r"'([^']*)' is not one of (.*)\.", message)
+    if match is None:
+        return ""
+    from cntkpy.cntk_config.base.spelling import nearest
+
+    meant = nearest(match[1], re.findall("'([^']*)'", match[2]))
+    return f" Did you mean '{meant}'?" if meant is not None else ""
 
 
 def _failure(error: Exception) -> int:

@@ -201,11 +201,14 @@ extra `onnx`.
 Source is a module of PyTorch, or functions of JAX: layers where it has them,
 formulas elsewhere. MODEL may be a configuration, too: the model that its
 command trained is written, or its network before training. Where the framework
-is installed, values and gradients are compared with those of the network first.
+is installed, values and gradients are compared with those of the network first,
+on random data and on the first data of the configuration's reader.
 
 \b
 Examples:
   cntkpy export models/digits.dnn digits --to pytorch
+  cntkpy export digits.cntk digits --to pytorch --training
+  cntkpy export speech.cntk speech --to pytorch --training --data cntkpy
   cntkpy export models/digits.dnn digits --to jax
   cntkpy export models/digits.dnn digits.onnx
   cntkpy export models/digits.dnn digits.onnx --output h1 --softmax z

@@ -12,6 +12,11 @@ import collections
 import collections.abc
 import importlib.util
 import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any
 
 ABSTRACT = ("Callable", "Iterable", "Mapping", "Sequence")
@@ -40,6 +45,8 @@ def support_keras() -> None:
         _set_missing(collections, name, getattr(collections.abc, name))
     for name, value in (("Inf", numpy.inf), ("string_", numpy.bytes_), ("unicode_", numpy.str_)):
         _set_missing(numpy, name, value)
+    if not any(isinstance(finder, _WrappersFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WrappersFinder())
     if importlib.util.find_spec("h5py") is not None:
         import h5py  # pyright: ignore
 
@@ -67,9 +74,83 @@ def _with_texts(value: Any) -> Any:
     return Text(value) if type(value) is str else value
 
 
+WRAPPERS = "keras.layers.wrappers"
+"""Keras' module with the layer `TimeDistributed`."""
+
+
+class _WrappersFinder(MetaPathFinder):
+    """Finds Keras' module of wrappers, and lets `TimeDistributed` go step by step."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of that module; None for all others."""
+        spec = PathFinder.find_spec(fullname, path) if fullname == WRAPPERS else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = _WrappersLoader(spec.loader)
+        return spec
+
+
+class _WrappersLoader(Loader):
+    """Loads Keras' module of wrappers.
+
+    Args:
+        loader: The loader of the file.
+    """
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return what the loader of the file makes."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Execute the file, and replace the method."""
+        self._loader.exec_module(module)
+        go_by_steps(module)
+
+
+def go_by_steps(wrappers: Any) -> None:
+    """Let `TimeDistributed` apply its layer to one step after the other, where the number of steps is known.
+
+    Keras makes minibatches of another size of all steps (`unpack_batch`, `to_batch`) where the size of a minibatch is
+    not known; cntkpy has one size of a minibatch in a network. Where it is known, Keras goes by steps itself.
+
+    Args:
+        wrappers: Keras' module.
+    """
+    layer_class, backend = wrappers.TimeDistributed, wrappers.K
+    by_reshaping = layer_class.call
+
+    def call(self: Any, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        steps = backend.int_shape(inputs)[1]
+        has_mask = mask is not None and wrappers.has_arg(self.layer.call, "mask")
+        if not isinstance(steps, int) or steps < 1 or has_mask:
+            return by_reshaping(self, inputs, training, mask)
+        options = {"training": training} if wrappers.has_arg(self.layer.call, "training") else {}
+        learning: list[Any] = []
+
+        def step(x: Any, states: Any) -> tuple[Any, list[Any]]:
+            output = self.layer.call(x, **options)
+            learning.append(getattr(output, "_uses_learning_phase", False))
+            return output, []
+
+        self._input_map[wrappers.object_list_uid(inputs)] = inputs  # `compute_mask` looks it up
+        values = backend.rnn(step, inputs, initial_states=[], input_length=steps, unroll=False)[1]
+        regularizer = getattr(self.layer, "activity_regularizer", None)
+        if regularizer is not None:
+            self.add_loss(regularizer(values), inputs)
+        if any(learning):
+            values._uses_learning_phase = True
+        return values
+
+    layer_class.call = call
+
+
 def _set_missing(module: Any, name: str, value: Any) -> None:
     if name not in vars(module):
         setattr(module, name, value)
 
 
-__all__ = ["is_keras_on_cntk", "support_keras"]
+__all__ = ["go_by_steps", "is_keras_on_cntk", "support_keras"]

@@ -123,8 +123,11 @@ def test_functions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     dump_signature(C.layers.Dense(3)(hole), "open")
     assert capsys.readouterr().out == "open(later: tensor) -> tensor\n"
     assert str(z) == "Dense(x: Sequence[Tensor[3]]) -> Tensor[2]"
-    assert str(C.combine([z, 2 * z])) == "Function(x: Sequence[Tensor[3]]) -> Tensor[2], Tensor[2]"
-    assert (str(z.arguments[0]), str(hole)) == ("Input('x')", repr(hole))
+    assert str(C.combine([z, 2 * z])) == "Composite(x: Sequence[Tensor[3]]) -> Tuple[Tensor[2], Tensor[2]]"
+    assert (str(z.arguments[0]), str(hole)) == (
+        "Input('x', [#, *], [3])",
+        "Placeholder('later', [???], [???])",
+    )
     assert "Function(y: Tensor[2]) -> Tensor[2]" in text and "Parameter('w'): (2,)" in text and "-> (2,)" in text
 
 

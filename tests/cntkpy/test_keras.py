@@ -9,8 +9,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from cntkpy.compat.keras_support import go_by_steps
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((Path(__file__).parent / "keras").glob("*.py"))
@@ -34,7 +37,7 @@ def test_a_program_trains_and_predicts(program: Path) -> None:
 
 
 def test_there_are_programs() -> None:
-    assert [path.stem for path in PROGRAMS] == ["convolution", "dense", "functional", "recurrent"]
+    assert [path.stem for path in PROGRAMS] == ["backend", "convolution", "dense", "functional", "recurrent", "steps"]
 
 
 NAMES = """
@@ -56,3 +59,37 @@ def test_other_programs_are_left_alone() -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
     assert subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=False).returncode == 0
+
+
+class Layer:
+    """A layer of Keras, as far as its wrapper asks for it."""
+
+    activity_regularizer = None
+
+    def call(self, x: list[int]) -> list[int]:
+        return [-x[0]]
+
+
+class Wrapper:
+    """Keras' class `TimeDistributed`, as far as it is replaced."""
+
+    def __init__(self) -> None:
+        self.layer, self._input_map = Layer(), {}
+
+    def call(self, inputs, training=None, mask=None) -> str:
+        return "reshaped"
+
+
+def test_a_layer_is_applied_step_by_step() -> None:
+    """Without Keras: its module and its backend are stood in for."""
+
+    def rnn(step, inputs, initial_states, input_length, unroll) -> tuple[None, list[int], list[int]]:
+        assert (initial_states, input_length, unroll) == ([], len(inputs), False)
+        return None, [step([x], ())[0][0] for x in inputs], []
+
+    backend = SimpleNamespace(int_shape=lambda x: (None, len(x) or None), rnn=rnn)
+    module = SimpleNamespace(K=backend, TimeDistributed=Wrapper, object_list_uid=id, has_arg=lambda call, name: False)
+    go_by_steps(module)
+    wrapper, inputs = Wrapper(), [1, 2]
+    assert wrapper.call(inputs) == [-1, -2] and wrapper._input_map == {id(inputs): inputs}
+    assert wrapper.call([]) == "reshaped"  # the number of steps is not known

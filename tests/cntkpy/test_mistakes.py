@@ -24,6 +24,15 @@ def picture() -> C.Function:
     return C.input_variable((3, 8, 8))
 
 
+def earlier_value() -> C.Value:
+    """Return a value of a forward pass that another one has followed."""
+    x = C.input_variable(2)
+    f = x * 2
+    _, values = f.forward({x: [[1, 2]]}, as_numpy=False)
+    f.forward({x: [[3, 4]]}, as_numpy=False)
+    return values[f.output]
+
+
 MISTAKES: dict[str, Callable[[], object]] = {
     "a dropout rate lies from 0 to 1, it is not 1.5": lambda: C.layers.Dropout(1.5),
     "a dropout rate lies from 0 to 1, it is not -1": lambda: C.layers.Dropout(keep_prob=2),
@@ -46,6 +55,20 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "squared_error: the output has the shape (2,), the target (3,)": lambda: C.squared_error(
         dense()[1], C.input_variable(3) + 1
     ),
+    "Dense: samples have 3 axes or more, not the shape (3,)": lambda: C.layers.Dense(4, input_rank=3)(dense()[0]),
+    "outputs: ElementTimes is not a part of Times": lambda: dense()[1].eval(
+        {}, outputs=[C.input_variable(2) * C.input_variable(2)]
+    ),
+    "replace_placeholder: Plus has 2 placeholders, not one": lambda: (
+        (C.placeholder() + C.placeholder()).clone("share").replace_placeholder(dense()[0])
+    ),
+    "assign: a value of shape (3,) for": lambda: C.assign(C.parameter((2,)), C.constant([1.0, 2.0, 3.0])),
+    "sequence.unpack: 'x' has no sequence axis": lambda: C.sequence.unpack(dense()[0], 0),
+    "ToSequence": lambda: C.to_sequence(C.input_variable(())),
+    "Crop": lambda: C.crop_manual(picture(), C.input_variable((3, 9, 9)), 0, 0),
+    "the number of samples is a whole number from 1 on, not 0": lambda: C.random_sample([1.0, 2.0], 0, True),
+    "combine needs a function": lambda: C.combine([]),
+    "this Value has no data any more": lambda: earlier_value().asarray(),
     "Input('x') is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),
 }
 

@@ -31,7 +31,7 @@ TOOLS = {
     for name in (
         "checks/check", "checks/edits", "checks/files", "checks/look", "checks/names", "checks/networks",
         "checks/outlines", "checks/rules", "checks/values", "editor/completion", "editor/language", "tools/diff",
-        "tools/explain", "tools/format", "tools/network_of", "tools/show", "catalogue/section_map",
+        "tools/explain", "tools/format", "described_network", "tools/show", "catalogue/section_map",
     )
 }  # fmt: skip
 """Look at all names of a configuration; they do not run it."""

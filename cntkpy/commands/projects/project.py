@@ -35,7 +35,7 @@ NETWORKS = (".bs", ".ndl", ".mel")
 """Endings of files of other languages, which configurations name in several ways."""
 MAX_INCLUDED = 1000
 """Files of a run, with those that are included, that are looked through."""
-_INCLUDE = re.compile(r"""(?im)^[ \t]*include[ \t]*=?[ \t]*["']?([^"'#;\n]+)""")
+_INCLUDE = re.compile(r"""(?im)^[ \t]*+include[ \t]*+=?[ \t]*+["']?([^"'#;\n]++)""")
 _GLOB = re.compile(r"[*?\[]")
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]*)\}")
 

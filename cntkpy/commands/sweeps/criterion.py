@@ -10,8 +10,8 @@ from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError, suggest
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.section_map import section_map
 from cntkpy.commands.checks.scan import scan_commands
+from cntkpy.commands.described_network import describe_network
 from cntkpy.commands.runs import plain
-from cntkpy.commands.tools.network_of import describe_network
 
 
 @dataclass(frozen=True)

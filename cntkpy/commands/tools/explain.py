@@ -101,7 +101,7 @@ def _in_network(names: list[str]) -> tuple[str | None, str] | None:
 
 def _node(root: ConfigParameters, command: str | None, name: str) -> Iterator[Fact]:
     """The facts of an explanation of a node."""
-    from cntkpy.commands.tools.network_of import describe_network
+    from cntkpy.commands.described_network import describe_network
     from cntkpy.commands.tools.show_network import node_facts
 
     described = describe_network(root, command)

@@ -13,8 +13,8 @@ from cntkpy.commands.actions.train import TrainParameters
 
 if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
+    from cntkpy.commands.described_network import Described
     from cntkpy.commands.tools.export_training import Written
-    from cntkpy.commands.tools.network_of import Described
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.networks.source.check_data import Data
     from cntkpy.networks.source.export import Settings, Source
@@ -195,7 +195,7 @@ def _described(root: ConfigParameters, command: str) -> Described:
     Raises:
         ConfigError: there is no such command with a network.
     """
-    from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+    from cntkpy.commands.described_network import commands_with_networks, describe_network
 
     names = list(commands_with_networks(root))
     if command and command.lower() not in map(str.lower, names):

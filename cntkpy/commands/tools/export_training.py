@@ -407,7 +407,7 @@ class _Writer:
     def _source_of_data(self) -> data.Reader | None:
         if self.asked.own_data:
             return None
-        return data.Reader(self.asked.config, self.asked.command, self.network.precision)
+        return data.Reader(self.asked.config, self.asked.command)
 
     def _masks(self, inputs: dict[str, Node], function: Function | None) -> tuple[dict[str, tuple[str, str]], str]:
         """By time axis, the name of its mask and a stream on it; and the mask whose steps the criterion sums up."""

@@ -15,7 +15,7 @@ from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_json
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.commands.console import print_error
-from cntkpy.commands.tools.network_of import Described, describe_network
+from cntkpy.commands.described_network import Described, describe_network
 from cntkpy.commands.words import sort_words
 
 if TYPE_CHECKING:

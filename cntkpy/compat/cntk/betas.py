@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -34,15 +34,20 @@ OLDER_NAMES = {"blocks": {"Input": "input_variable", "Parameter": "parameter", "
 """Operators that a module of a beta had under other names."""
 
 
+NoAttribute = Callable[[str, Iterable[str]], Callable[[str], Any]]
+
+
 class BetaLoader(Loader):
     """Loads a module of a beta: the names of the module that took its place.
 
     Args:
         name: Its name without the package, of `BETAS`.
+        no_attribute: Makes the `__getattr__` of a module from its name and the names that it has.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, no_attribute: NoAttribute) -> None:
         self._name = name
+        self._no_attribute = no_attribute
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return an empty module."""
@@ -54,15 +59,15 @@ class BetaLoader(Loader):
         Warns:
             DeprecationWarning: Always.
         """
-        from .missing import no_attribute
-
         warn_beta(f"cntk.{self._name}", f"cntk.{BETAS[self._name]}")
         target = importlib.import_module(f"{PACKAGE}.{BETAS[self._name]}")
         operators = vars(sys.modules[f"{PACKAGE}.ops"])
         names: Mapping[str, Any] = {key: value for key, value in vars(target).items() if not key.startswith("__")}
         older = {name: operators[now] for name, now in OLDER_NAMES.get(self._name, {}).items()}
         listed = [*vars(target)["__all__"], *older]
-        vars(module).update(names, **older, __all__=listed, __getattr__=no_attribute(f"cntk.{self._name}", listed))
+        vars(module).update(
+            names, **older, __all__=listed, __getattr__=self._no_attribute(f"cntk.{self._name}", listed)
+        )
 
 
 def warn_beta(name: str, instead: str) -> None:
@@ -75,10 +80,10 @@ def warn_beta(name: str, instead: str) -> None:
     warnings.warn(message, DeprecationWarning, stacklevel=2)
 
 
-def beta_spec(fullname: str) -> ModuleSpec | None:
+def beta_spec(fullname: str, no_attribute: NoAttribute) -> ModuleSpec | None:
     """Return the spec of a module of a beta; None for other names."""
     name = fullname.removeprefix(f"{PACKAGE}.")
-    return ModuleSpec(fullname, BetaLoader(name)) if name != fullname and name in BETAS else None
+    return ModuleSpec(fullname, BetaLoader(name, no_attribute)) if name != fullname and name in BETAS else None
 
 
 __all__ = ["BETAS", "PACKAGE", "BetaLoader", "beta_spec", "warn_beta"]

@@ -61,7 +61,7 @@ class _Advice(MetaPathFinder):
         Raises:
             ModuleNotFoundError: the module of that name would belong to this package.
         """
-        spec = beta_spec(fullname)
+        spec = beta_spec(fullname, no_attribute)
         if spec is not None:
             return spec
         parent, _, name = fullname.rpartition(".")
@@ -109,7 +109,7 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
     def missing(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if module == "cntk" and (name in BETA_FILES or beta_spec(f"{PACKAGE}.{name}") is not None):
+        if module == "cntk" and (name in BETA_FILES or beta_spec(f"{PACKAGE}.{name}", no_attribute) is not None):
             return importlib.import_module(f"{PACKAGE}.{name}")
         by_case = [known_name for known_name in known if known_name.lower() == name.lower()]
         near = by_case or difflib.get_close_matches(name, known, 1, 0.75)

@@ -26,7 +26,7 @@ PLAIN = {
     "os": os, "re": re, "sys": sys, "time": time, "unique": unique,
     "warnings": warnings, "wraps": wraps,
 }  # fmt: skip
-"""What belongs to other packages."""
+"""Names of other packages."""
 
 SANITIZERS = (
     "sanitize_axis sanitize_dtype_cntk sanitize_dtype_numpy sanitize_dynamic_axes sanitize_input sanitize_shape"

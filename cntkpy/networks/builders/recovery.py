@@ -9,9 +9,9 @@ MAX_ERRORS = 50
 MAX_CHARACTERS = 1_000_000
 """Characters that are read for it, at most, but for a text that is larger."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_PARENTHESES = re.compile(r"\([^()]*\)")
-_ASSIGNED = re.compile(r"([\w.\-]+)[ \t]*=(?![=>])")
-_HEADER = re.compile(r"([\w.\-]+)[ \t]*\(")
+_ASSIGNED = re.compile(r"(?<![\w.\-])([\w.\-]++)[ \t]*+=(?![=>])")
+_PARENTHESES = re.compile(r"([()])")
+_HEADER = re.compile(r"(?<![\w.\-])([\w.\-]++)[ \t]*+\(")
 
 
 def attempts(text: str) -> int:
@@ -70,10 +70,14 @@ def _is_balanced(text: str) -> bool:
 
 def assigned_names(text: str) -> set[str]:
     """Return the names, in lower case, that a statement assigns or defines as functions."""
-    names = _HEADER.findall(text)
-    while (shorter := _PARENTHESES.sub(" ", text)) != text:
-        text = shorter
-    return {name.lower() for name in (*names, *_ASSIGNED.findall(text))}
+    outside: list[str] = []
+    depth = 0
+    for part in _PARENTHESES.split(text):
+        if part in ("(", ")"):
+            depth = max(0, depth + (1 if part == "(" else -1))
+        elif depth == 0:
+            outside.append(part)
+    return {name.lower() for name in (*_HEADER.findall(text), *_ASSIGNED.findall(" ".join(outside)))}
 
 
 def blanked(text: str, start: int, end: int) -> str:

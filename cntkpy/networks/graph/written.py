@@ -1,4 +1,4 @@
-"""How a program in Python wrote a node: its name, the order of its operands, the block that it is a value of."""
+"""Names, order of operands and blocks that a program in Python gave to nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 @dataclass(frozen=True)
 class Written:
-    """What a model file keeps of a program beside the operations; nothing of it is computed with.
+    """Parts of a program that a model file keeps beside the operations; nothing is computed with them.
 
     Attributes:
         name: The name in the program, which several nodes may have; "" if there is none.

@@ -121,8 +121,8 @@ def _outside(text: str) -> list[int]:
     return result
 
 
-_METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]*\))")
-"""A statement whose value ends with the call of a method."""
+_METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]+\))")
+"""A statement whose value ends with the call of a method that has arguments."""
 
 
 def _in_two(line: str) -> list[str]:
@@ -134,6 +134,9 @@ def _in_two(line: str) -> list[str]:
     indent, name, value, method = parts.groups()
     if value[-1] not in ")]" or value.count("(") != value.count(")") or value.count("[") != value.count("]"):
         return [line]
+    has_operator = value[0] in "-~" or any(value[place] == " " for place in _outside(value))
+    if has_operator or re.search(rf"\b{name}\b", method):
+        return [line]  # the method is that of the last operand alone, or reads the value of before
     if value.startswith("(") and _outer_brackets(value) == (0, len(value) - 1):
         value = value[1:-1]
     return [f"{indent}{name} = {value}", f"{indent}{name} = {name}.{method}{sign}{comment}"]

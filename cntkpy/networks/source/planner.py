@@ -16,7 +16,7 @@ from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
 from cntkpy.networks.source import recurrent
 from cntkpy.networks.source.graph import Graph
 from cntkpy.networks.source.table import LAYERS, REFUSED, RULES
-from cntkpy.networks.source.windows import window
+from cntkpy.networks.source.windows import together
 
 
 class Planner:
@@ -46,7 +46,9 @@ class Planner:
             id(component): recurrent.recognised(self.graph, component) for component in components if is_loop(component)
         }
         rows = {
-            component[0]: unit for component in components if (unit := window(self.graph, component[0])) is not None
+            component[0]: unit
+            for component in components
+            if not is_loop(component) and (unit := together(self.graph, component[0])) is not None
         }
         dead = self._dead([*(unit for unit in layers.values() if unit is not None), *rows.values()])
         dead |= {node for unit in rows.values() for node in unit.covered}

@@ -13,7 +13,7 @@ from cntkpy.networks.nodes.onnx_support.graph import NotExpressible as NotExport
 from cntkpy.networks.nodes.recurrence.source_writing import Run, run_layer
 from cntkpy.networks.nodes.source_support.layers import Joined, Layer, State, Tensor, Unit
 from cntkpy.networks.nodes.source_support.use import Use
-from cntkpy.networks.nodes.source_support.values import NotExpressible, Value
+from cntkpy.networks.nodes.source_support.values import NotExpressible, Value, dims_of
 from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.source.graph import Graph
@@ -42,7 +42,25 @@ def recognised(graph: Graph, loop: list[Node]) -> Unit | None:
             return {} if same is None else _arrays_of(same)
 
         return _layer(graph, cell, constants, loop, _joined_parameters(graph, constants, arrays))
-    return _plain(graph, loop, constants)
+    return _running_sum(graph, loop) or _plain(graph, loop, constants)
+
+
+def _running_sum(graph: Graph, loop: list[Node]) -> Unit | None:
+    """Return the unit of a loop h = x + h', which begins with 0; None: it is none."""
+    delays = [node for node in loop if node.operation == "PastValue"]
+    sums = [node for node in loop if node.operation == "Plus"]
+    if len(loop) != 2 or len(delays) != 1 or len(sums) != 1 or int(delays[0].options["timeStep"]) != 1:
+        return None
+    delay, total = delays[0], sums[0]
+    initial = float(delay.options["defaultHiddenActivity"])
+    if len(delay.inputs) > 1:
+        initial = graph.number(graph.canonical(delay.input(1)))
+    x = next((source for source in graph.operands(total) if source is not delay), None)
+    if initial != 0 or x is None or not x.has_layout or x.axis != total.axis or dims_of(x) != dims_of(total):
+        return None
+    if any(user is not total for user in graph.users[delay]) or delay in map(graph.canonical, graph.outputs):
+        return None
+    return Unit([total], [x], lambda use: [use.value(f"{use[0]}.cumsum(1)", use.values[0].dims)], covered=loop)
 
 
 Constants = dict[Node, np.ndarray]

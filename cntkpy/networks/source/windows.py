@@ -1,4 +1,4 @@
-"""The last steps of sequences side by side: a row of delays, each of which is read at the last step."""
+"""Nodes that are one call together: the last steps of sequences side by side, log(1 + exp(x))."""
 
 from __future__ import annotations
 
@@ -14,6 +14,42 @@ from cntkpy.networks.source.graph import Graph
 
 FEWEST = 3
 """Steps of a window, at least."""
+
+
+def together(graph: Graph, node: Node) -> Unit | None:
+    """Return the unit of a node and those that only it reads, if they are one call; else None."""
+    return window(graph, node) or _softplus(graph, node)
+
+
+def _softplus(graph: Graph, node: Node) -> Unit | None:
+    """Return the unit of log(1 + exp(x))."""
+    total = _only(graph, node, 0, "Plus") if node.operation == "Log" else None
+    if total is None:
+        return None
+    operands = graph.operands(total)
+    exponential = next((item for item in operands if item.operation == "Exp" and graph.users[item] == [total]), None)
+    if exponential is None or not any(graph.number(item) == 1 for item in operands):
+        return None
+    x = graph.operands(exponential)[0]
+    covered = [total, exponential]
+    if covered_outputs(graph, covered):
+        return None
+    return Unit(
+        [node], [x], lambda use: [use.value(use.say("softplus", use.values[0]), use.values[0].dims)], covered=covered
+    )
+
+
+def _only(graph: Graph, node: Node, index: int, operation: str) -> Node | None:
+    """Return an operand of this operation that nothing else reads."""
+    operand = graph.operands(node)[index] if graph.operands(node) else None
+    if operand is None or operand.operation != operation or graph.users.get(operand) != [node]:
+        return None
+    return operand
+
+
+def covered_outputs(graph: Graph, nodes: list[Node]) -> bool:
+    """Return whether some nodes are outputs of the network."""
+    return bool(set(nodes).intersection(map(graph.canonical, graph.outputs)))
 
 
 class _Step(NamedTuple):

@@ -57,7 +57,9 @@ class NDArrayView:
         """
         del device
         seen = tuple(csr_array.shape if shape is None else shape)
-        if tuple(csr_array.shape) not in {(math.prod(seen[:at]), math.prod(seen[at:])) for at in range(len(seen) + 1)}:
+        if tuple(csr_array.shape) not in {
+            (math.prod(seen[:axis]), math.prod(seen[axis:])) for axis in range(len(seen) + 1)
+        }:
             message = f"NDArrayView.from_csr: shape is {seen}, the matrix has {tuple(csr_array.shape)}"
             raise ArgumentError(message)
         view = cls._of(csr_array if borrow else csr_array.copy(), read_only)

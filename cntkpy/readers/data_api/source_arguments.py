@@ -38,7 +38,7 @@ TOO_BIG = "Too big epoch size can cause bit overflow"
 
 @dataclass(frozen=True)
 class SourceArguments:
-    """What a `MinibatchSource` reads, and how.
+    """Arguments of a `MinibatchSource`.
 
     Attributes:
         parts: Deserializers: dictionaries, and objects of programs.

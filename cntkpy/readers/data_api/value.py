@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.narrowing import is_list
+from cntkpy.cntk_config.base.narrowing import is_list, is_several
 from cntkpy.readers.common.sparse import is_dense
 from cntkpy.readers.data_api.array_view import NDArrayView
 from cntkpy.readers.data_api.device import CPU, Device
@@ -38,6 +38,9 @@ PADDING, WITHIN, FIRST = 0, 1, 2
 
 class SampleViews(ABC):
     """Base of what has samples: how to look at them."""
+
+    _erased = False
+    """True if the data were let go of."""
 
     @property
     @abstractmethod
@@ -75,7 +78,14 @@ class SampleViews(ABC):
         """An array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR matrix."""
         return self._asarray()
 
+    def _check_valid(self) -> None:
+        """Raise an ArgumentError where the data were let go of."""
+        if self._erased:
+            message = "this Value has no data any more: those that forward gives end with its next call, or by erase"
+            raise ArgumentError(message, "value.deep_clone() keeps them, as_numpy=True gives arrays")
+
     def _asarray(self) -> Any:
+        self._check_valid()
         if self._samples.lengths is not None and len(set(self._samples.lengths.tolist())) > 1:
             warnings.warn("the array includes the padding of short sequences; see mask", RuntimeWarning, stacklevel=3)
         return self._content if self._samples.lengths is None else self._samples.padded()
@@ -93,6 +103,7 @@ class SampleViews(ABC):
             variable: the input whose sequences they are; needed where the value is made of an array alone, whose first
                 axis counts the sequences otherwise.
         """
+        self._check_valid()
         if variable is not None and (axes := axes_of(variable)).dynamic == 2:
             return samples_of_batch(self._samples.read(axes), axes.shape).sequences()
         return self._samples.sequences()
@@ -128,7 +139,7 @@ class Value(SampleViews):
     `read` and `cntkpy.readers.data_api.batches`.
     """
 
-    _read_only = _erased = False
+    _read_only = False
 
     ONE_HOT_SKIP = NO_CLASS
     """Instead of a class in `one_hot`: a sample of zeros."""
@@ -249,6 +260,7 @@ class Value(SampleViews):
         Raises:
             ArgumentError: the value does not fit the input.
         """
+        self._check_valid()
         return self._samples.read(axes)
 
     @property

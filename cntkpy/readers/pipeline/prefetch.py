@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
@@ -378,26 +378,3 @@ def _run_next(shared: _Shared) -> bool:
     if job.awaited or (queue is not None and queue.complete):
         changed.notify_all()
     return True
-
-
-class Unbatch(Iterator[T]):
-    """The values of groups, each alone.
-
-    Args:
-        make_group: Makes at least one value.
-    """
-
-    def __init__(self, make_group: Callable[[], Iterable[T]]):
-        self._make_group = make_group
-        self._group: Iterator[T] = iter(())
-
-    def __next__(self) -> T:
-        """Return the next value."""
-        for value in self._group:
-            return value
-        self._group = iter(self._make_group())
-        return next(self._group)
-
-    def clear(self) -> None:
-        """Drop the values that are left of a group."""
-        self._group = iter(())

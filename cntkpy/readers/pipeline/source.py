@@ -31,7 +31,7 @@ STATE_VERSION = 1
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How a source reads.
+    """Options of a source.
 
     Attributes:
         frame_mode: Whether every sequence is one sample.
@@ -64,7 +64,7 @@ class Source:
     Args:
         deserializer: The data.
         timeline: The order.
-        options: How it reads.
+        options: See `SourceOptions`.
         store: Where loaded sequences come from; by default a `ChunkStore`.
         make_packer: Makes the stage that packs, if there is no usual one.
     """

@@ -1,14 +1,15 @@
-"""Shared code of speech writers: the size of a node, and files that are not written over."""
+"""Shared code of speech writers: the nodes, their sizes, and files that are not written over."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
 
 from cntkpy.cntk_config.declare import Declared
+from cntkpy.cntk_config.parameters import ConfigParameters
 from cntkpy.readers.errors import DataError
 
 
@@ -58,3 +59,34 @@ def check_size(values: np.ndarray, dim: int, node: str, p: Declared) -> None:
     if values.ndim != 2 or values.shape[1] != dim:
         count = values.shape[-1]
         raise p.error("dim", f"is {dim}, but the node '{node}' has {count} values per frame", f"write {count}")
+
+
+def wanted_nodes(section: ConfigParameters, named: Sequence[str], outputs: Collection[str]) -> list[str]:
+    """Return the nodes that are written.
+
+    Args:
+        section: The section of the writer.
+        named: What its outputNodeNames says; empty: all of `outputs`.
+        outputs: The nodes that have a section.
+
+    Raises:
+        ConfigError: There is none, or one has no section.
+    """
+    wanted = [str(name) for name in named] or list(outputs)
+    if not wanted:
+        raise section.error(
+            "outputNodeNames",
+            "there is no node to write",
+            "add outputNodeNames and a section for each",
+            "MissingParameter",
+        )
+    known = {name.lower() for name in outputs}
+    missing = next((name for name in wanted if name.lower() not in known), None)
+    if missing is not None:
+        raise section.error(
+            "",
+            f"the writer has no section for the node '{missing}'",
+            f"add {missing}=[dim=... ; scpFile=...]",
+            "MissingParameter",
+        )
+    return wanted

@@ -121,7 +121,7 @@ KEYS = {
 def suggestions(output: str) -> set[str]:
     """Return the names that errors and warnings ask for, without those for names that are not there."""
     lines = [line for line in output.splitlines() if " is missing - " not in line or "section of a command" in line]
-    return set(re.findall(r"did you mean '([^']*)'", "\n".join(lines)))
+    return set(re.findall(r"[Dd]id you mean '([^']*)'", " ".join(" ".join(lines).split())))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -153,6 +153,10 @@ def test_keys_of_the_project_file(text: str, cntkpy) -> None:
         (["explain", "a.cntk", "train/SGD/maxEpoch"], "maxEpochs"),
         (["help", "CNTKTextFormatReadr"], "CNTKTextFormatReader"),
         (["help", "DenceLayer"], "DenseLayer"),
+        (["check", "--format", "srif", "a.cntk"], "sarif"),
+        (["check", "--format", "zzz", "a.cntk"], None),
+        (["new", "confg", "x"], "config"),
+        (["list", "reader"], "readers"),
     ],
 )
 def test_words_of_the_command_line(words: list[str], meant: str | None, cntkpy) -> None:

@@ -113,7 +113,7 @@ def walk(page: Path, folder: Path, cntkpy) -> int:
 @pytest.mark.thorough
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_a_tutorial(page: Path, cntkpy, tmp_path: Path) -> None:
-    assert walk(page, tmp_path, cntkpy) >= 3
+    assert walk(page, tmp_path, cntkpy) >= 2
 
 
 def test_the_first_page(cntkpy, tmp_path: Path) -> None:
@@ -123,6 +123,6 @@ def test_the_first_page(cntkpy, tmp_path: Path) -> None:
 
 
 def test_the_lists_are_true() -> None:
-    assert len(TUTORIALS) == 6
+    assert len(TUTORIALS) == 8
     everything = {name for page in (FIRST, *TUTORIALS) for _, name, _ in steps(page.read_text(encoding="utf-8"))}
     assert set(STATUS) <= everything

@@ -204,8 +204,8 @@ def test_data_of_the_reader_are_tried(cntkpy, samples):
 def test_the_first_sequences_of_a_reader(cntkpy, samples):
     """Each is in a slot of its own; lengths are by time axis."""
     from cntkpy.cntk_config import load
+    from cntkpy.commands.described_network import describe_network
     from cntkpy.commands.tools.export_check import SEQUENCES, reader_data
-    from cntkpy.commands.tools.network_of import describe_network
     from cntkpy.networks.onnx import ours
     from cntkpy.networks.source.export import Settings, export
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cntkpy.cntk_config import UserError, load
-from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+from cntkpy.commands.described_network import commands_with_networks, describe_network
 from cntkpy.networks.files.model_file import load_model
 from cntkpy.networks.onnx import ours
 from cntkpy.networks.onnx.check import check

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from cntkpy.cntk_config import UserError, load
-from cntkpy.commands.tools.network_of import commands_with_networks, describe_network
+from cntkpy.commands.described_network import commands_with_networks, describe_network
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
 from cntkpy.networks.nodes.declare import EXAMPLE_NODES
@@ -125,6 +125,10 @@ def window_network(steps=(0, 1, 2)):
     root = load([f"train=[action=train;modelPath=m;BrainScriptNetworkBuilder={text}]", "command=train"])
     return filled(describe_network(root, "train").network)
 
+
+SUMS = "x = Input(3, tag=feature)\nW = Parameter(3, 3)\np = PastValue(3, h, defaultHiddenActivity={})\n"
+SUMS += "h = Plus(p, Times(W, x))\nz = Log(Plus(Constant({}), Exp(h)), tag=output)\n"
+"""A running sum and log(1 + exp(x)), or with other numbers something else, in NDL."""
 
 INPUT = "x = Input(3, tag=feature)\n"
 HEAD = "W = Parameter(2, {size})\nb = Parameter(2)\nz = Plus(Times(W, {of}), b, tag=output)\n"

@@ -5,7 +5,7 @@ import pytest
 
 from cntkpy.networks import nodes
 
-from .networks import GAPS, RECURRENT, SAMPLES, networks_of, of_example, of_ndl, resnet, source_of, window_network
+from .networks import GAPS, RECURRENT, SAMPLES, SUMS, networks_of, of_example, of_ndl, resnet, source_of, window_network
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("default")]
@@ -66,6 +66,11 @@ def test_a_network_of_double_precision():
 
 def test_the_last_steps_side_by_side():
     assert_equal(source_of(window_network()))
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (0.1, 2)])
+def test_running_sums_and_softplus(numbers):
+    assert_equal(source_of(of_ndl(SUMS.format(*numbers))))
 
 
 def test_word_classes():

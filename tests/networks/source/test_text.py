@@ -10,10 +10,10 @@ import pytest
 
 from cntkpy.cntk_config import UserError
 from cntkpy.networks import nodes
-from cntkpy.networks.source.layout import WIDTH
+from cntkpy.networks.source.layout import WIDTH, laid_out
 from cntkpy.networks.source.table import NUMBERS, REFUSED, RULES
 
-from .networks import RECURRENT, SAMPLES, networks_of, of_ndl, resnet, source_of, window_network
+from .networks import RECURRENT, SAMPLES, SUMS, networks_of, of_ndl, resnet, source_of, window_network
 
 DIGITS = '''\
 """The model digits; its weights are in weights.safetensors."""
@@ -115,6 +115,15 @@ def test_the_last_steps_side_by_side_are_one_call():
     others = source_of(window_network((1, 2, 4))).text
     assert "last_steps" not in others
     assert "past_value(" in others
+
+
+def test_running_sums_and_softplus_are_calls():
+    text = source_of(of_ndl(SUMS.format(0, 1))).text
+    assert "h = self.linear(x).cumsum(1)" in text
+    assert "z = F.softplus(h)" in text
+    text = source_of(of_ndl(SUMS.format(0.1, 2))).text
+    assert "cumsum" not in text
+    assert "softplus" not in text
 
 
 def test_numbers_that_single_precision_has_not_keep_their_digits():
@@ -226,3 +235,19 @@ def test_names_of_python_and_of_the_file_are_kept_apart():
     assert "log_ = self.log_(torch_)" in source.text
     assert "clip(log_, 1.0, 0.0)" in source.text
     assert "class F_(nn.Module):" in source.text
+
+
+LONG = "long_function(" + "argument, " * 7 + "argument)"
+
+
+def test_a_long_statement_with_a_method_is_two_where_it_means_the_same():
+    assert laid_out(f"x = {LONG}.sum(-1)  # (batch, 1)") == f"x = {LONG}\nx = x.sum(-1)  # (batch, 1)"
+
+
+@pytest.mark.parametrize(
+    "value", [f"5 * y / {LONG}.sum()", f"y - {LONG}.sum()", f"-{LONG}.max()", f"{LONG}.expand(*x.shape[:2], 3)"]
+)
+def test_a_long_statement_stays_one_where_two_mean_something_else(value):
+    """The method is that of the last operand alone, or its arguments read the name."""
+    (statement,) = ast.parse(laid_out(f"x = {value}")).body
+    assert ast.dump(statement.value) == ast.dump(ast.parse(value, mode="eval").body)

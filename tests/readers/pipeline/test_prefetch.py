@@ -12,7 +12,7 @@ import pytest
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.pipeline import prefetch
-from cntkpy.readers.pipeline.prefetch import GROUP_BYTES, GROUP_VALUES, SLOW_VALUE_SECONDS, Prefetch, Unbatch
+from cntkpy.readers.pipeline.prefetch import GROUP_BYTES, GROUP_VALUES, SLOW_VALUE_SECONDS, Prefetch
 
 
 def no_bytes(value: object) -> int:
@@ -141,16 +141,6 @@ def test_a_thread_that_does_not_answer_is_abandoned(
     with pytest.raises(Stopped):
         ahead.call(lambda: None)
     ahead.close()  # does not wait
-
-
-@pytest.mark.parametrize("threads", [0, 1])
-def test_values_of_groups_come_one_by_one(threads: int) -> None:
-    groups = iter([[1, 2], [3], [4, 5, 6]])
-    values = Prefetch(
-        Unbatch(lambda: next(groups)).__next__, threads=threads, nbytes=no_bytes, is_last=lambda value: value == 6
-    )
-    assert [next(values) for _ in range(6)] == [1, 2, 3, 4, 5, 6]
-    values.close()
 
 
 def test_after_an_interruption_values_have_to_be_made_again() -> None:

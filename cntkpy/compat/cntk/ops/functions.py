@@ -80,7 +80,8 @@ def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
 def _joined(functions: Any) -> OwnFunction:
     """One function of what a Python function gave, which may be several."""
     if isinstance(functions, dict):  # each value has the name of its key
-        functions = tuple(alias(function, name) for name, function in functions.items())
+        named: dict[str, Any] = functions
+        functions = tuple(alias(function, name) for name, function in named.items())
     several = functions if is_several(functions) else (functions,)
     return OwnFunction(root for function in several for root in function.roots)
 

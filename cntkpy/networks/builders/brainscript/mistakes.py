@@ -21,9 +21,11 @@ from cntkpy.networks.builders.brainscript.program import Program, evaluate_netwo
 from cntkpy.networks.builders.recovery import MAX_ERRORS, assigned_names, attempts, blanked, statement_at
 from cntkpy.networks.graph.network import Network, Node
 
+MAX_ENDLESS = 2
+"""Evaluations without an end after which no further member is evaluated."""
 MAX_EXPRESSIONS = 10_000
 """Expressions that are evaluated by themselves."""
-SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
+SKIPPED = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|'[^'\n]*'", re.DOTALL)
 """Comments and quoted texts."""
 _CYCLE = re.compile(r"\(([^()]*)\)$")
 _UNKNOWN = re.compile(r"unknown identifier '([^']+)'")
@@ -42,6 +44,8 @@ class Mistakes:
         self._known: list[tuple[str, Any]] = []
         """Kinds of the errors, with their places or the names of a cycle."""
         self._looked = 0
+        self._endless = 0
+        """Evaluations that were nested too deeply, or too long; each takes its time."""
 
     def note(self, error: UserError) -> None:
         """Keep an error, unless a statement that cannot be read defines the name that is missing."""
@@ -100,7 +104,8 @@ class Mistakes:
         if len(failures.networks) == 1:
             ((record, origin),) = failures.networks
             for step in root_steps(evaluator, record, origin):
-                roots += self._tried(evaluator, step) or []
+                if self._endless < MAX_ENDLESS:
+                    roots += self._tried(evaluator, step) or []
         self._look_at_expressions(evaluator, failures)
         reached: dict[NodeValue, None] = {}
         while roots:
@@ -119,6 +124,7 @@ class Mistakes:
         try:
             return evaluator.run(step)
         except UserError as error:
+            self._endless += error.kind in ENDLESS[:2]
             self.note(error)
             return None
 

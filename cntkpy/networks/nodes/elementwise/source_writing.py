@@ -193,6 +193,7 @@ SPELLINGS: Spellings = {
     "power": ("{0.atom}.pow({1})", "jnp.power({0}, {1})"),
     "power_of": ("torch.pow({0}, {1})", "jnp.power({0}, {1})"),
     "element_function": (_torch_function, _jax_function),
+    "softplus": ("F.softplus({0})", "jax.nn.softplus({0})"),
     "log_of_sum": ("torch.logaddexp({0}, {1})", "jnp.logaddexp({0}, {1})"),
     "clamp": ("{0.atom}.clamp({1}, {2})", "jnp.clip({0}, {1}, {2})"),
     "where": ("torch.where({0}, {1}, {2})", "jnp.where({0}, {1}, {2})"),

@@ -18,8 +18,11 @@ _EMPTY = re.compile(r"^(_+|x|y|z?_|arrayOfFunctions\[\d+\]|value|result|apply|ou
 _OF_LIBRARY = re.compile(r"^(h|z|node|input|cond|data\d*|dataPadded|elseVal|onesLikeIn|isLast|x0|r|p|v)$")
 """Parts of a name inside of functions of BrainScript's library that say less than the parts before them."""
 
-_PYTHON = ("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times")
-"""Names, in lower case, that functions of Python give their results."""
+_PYTHON = (
+    *("elementdivide", "splice", "reducemean", "reducesum", "relu", "sigmoid", "tanh", "minus", "plus", "times"),
+    *("dense", "embedding", "dropout", "maxpooling", "averagepooling"),
+)
+"""Names, in lower case, that functions and layers of Python give their results."""
 
 MEANINGFUL = 2
 """Parts of a name that somebody has given in a network: the variable, and one inside of it."""

@@ -13,7 +13,7 @@ import numpy as np
 from cntkpy.cntk_config.parameters import ConfigParameters
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.utterances.lists import read_lines
-from cntkpy.readers.utterances.targets import Targets, check_size
+from cntkpy.readers.utterances.targets import Targets, check_size, wanted_nodes
 
 from .archive import write_features
 from .format import MOST_VALUES
@@ -158,22 +158,6 @@ def create_htk_writer(section: ConfigParameters, precision: str) -> HTKWriter:
     """HTKMLFWriter."""
     p = HTKWriterParameters(section)
     outputs = [Output(name, OutputParameters(inside)) for name, inside in node_sections(section)]
-    wanted = [str(name) for name in p.nodes] or [output.name for output in outputs]
-    if not wanted:
-        raise section.error(
-            "outputNodeNames",
-            "there is no node to write",
-            "add outputNodeNames and a section for each",
-            "MissingParameter",
-        )
-    there = {output.name.lower() for output in outputs}
-    missing = next((name for name in wanted if name.lower() not in there), None)
-    if missing is not None:
-        raise section.error(
-            "",
-            f"the writer has no section for the node '{missing}'",
-            f"add {missing}=[dim=... ; scpFile=...]",
-            "MissingParameter",
-        )
+    wanted = wanted_nodes(section, list(p.nodes), [output.name for output in outputs])
     names = {name.lower() for name in wanted}
     return HTKWriter([output for output in outputs if output.name.lower() in names])

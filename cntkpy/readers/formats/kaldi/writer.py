@@ -12,7 +12,7 @@ import numpy as np
 from cntkpy.cntk_config.parameters import ConfigParameters
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.streams import DTYPES
-from cntkpy.readers.utterances.targets import Targets, check_size
+from cntkpy.readers.utterances.targets import Targets, check_size, wanted_nodes
 
 from .archive import read_lines
 from .write import ArchiveWriter, check_key, open_writer, write_entry, write_object
@@ -180,20 +180,5 @@ def create_kaldi_writer(section: ConfigParameters, precision: str) -> KaldiWrite
     targets = Targets()
     for name, inside in node_sections(section):
         outputs[name.lower()] = Output(name, KaldiOutputParameters(inside), dtype, overflow, targets)
-    wanted = [str(name) for name in p.nodes] or [output.name for output in outputs.values()]
-    if not wanted:
-        raise section.error(
-            "outputNodeNames",
-            "there is no node to write",
-            "add outputNodeNames and a section for each",
-            "MissingParameter",
-        )
-    missing = next((name for name in wanted if name.lower() not in outputs), None)
-    if missing is not None:
-        raise section.error(
-            "",
-            f"the writer has no section for the node '{missing}'",
-            f"add {missing}=[dim=... ; scpFile=...]",
-            "MissingParameter",
-        )
+    wanted = wanted_nodes(section, list(p.nodes), [output.name for output in outputs.values()])
     return KaldiWriter([outputs[name.lower()] for name in wanted], targets)

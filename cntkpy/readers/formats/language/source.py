@@ -22,6 +22,12 @@ from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.pack import make_csr
 from cntkpy.readers.pipeline.prefetch import Prefetch
+from cntkpy.readers.pipeline.whole import (
+    GROUP_GROWTH_FACTOR,
+    MAX_GROUP_DENSE_BYTES,
+    MAX_GROUP_MINIBATCHES,
+    MAX_GROUP_SAMPLES,
+)
 from cntkpy.readers.streams import StreamInformation
 
 from . import codes as k
@@ -81,12 +87,6 @@ class Groups:
             return position.group == len(self)
         first, end = self.starts[position.group : position.group + 2]
         return 0 <= position.step < int(lengths[self.members[first:end]].max()) - unlabelled
-
-
-MAX_GROUP_MINIBATCHES, GROUP_GROWTH_FACTOR = 256, 4
-"""Minibatches made at once. The first is made alone, so that the start is fast; then four times as many a time."""
-MAX_GROUP_DENSE_BYTES, MAX_GROUP_SAMPLES = 1 << 21, 1 << 16
-"""Bytes of dense data, and cells, after which none is added."""
 
 
 class Run(NamedTuple):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.leaves import differ_by_leading_ones
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_flag, check_range, is_number
 from cntkpy.trainers.fronts.cntk2.schedules import Schedule, Values, as_schedule
@@ -75,6 +76,11 @@ class Learner:
         """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
         self.of_sums = False
         """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
+
+    @property
+    def minibatch_size(self) -> int:
+        """Number of samples that its rate is for; 0, CNTK's IGNORE: any number."""
+        return self.size or self.rate.minibatch_size
 
     def learning_rate(self) -> float:
         """Return the learning rate of now."""
@@ -141,6 +147,8 @@ class Learner:
         gradient: Any = gradients[parameter]
         read: Any = getattr(gradient, "asarray", None)  # of a `Value`
         array = np.asarray(gradient if read is None else read(), dtype)
+        if differ_by_leading_ones(array.shape, parameter.shape):
+            array = array.reshape(parameter.shape)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"
             raise ArgumentError(shapes, "loss.grad(data, wrt=[parameter]) gives one")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class TrainingPass:
         arguments: those of the computation: parameters, state, minibatch, key of random numbers.
         stack: the data; None: there are none.
         results: what the computation gave, by name; None: it was not done yet.
+        is_used: whether `backward` has gone through it.
     """
 
     values: Values
@@ -45,6 +47,7 @@ class TrainingPass:
     arguments: tuple[Mapping[str, Any], Mapping[str, Any], Batch, Any]
     stack: Stack | None
     results: Mapping[str, Any] | None = None
+    is_used: bool = False
 
     @classmethod
     def of(cls, values: Values, kept: Sequence[Function], arguments: object) -> TrainingPass:
@@ -139,11 +142,27 @@ def forward(
     """See `Function.forward`."""
     if not kept:
         value = evaluate(outputs[0], arguments, outputs, as_numpy)
-        return None, value if len(outputs) > 1 else {outputs[0]: value}
+        return None, _lent(value if len(outputs) > 1 else {outputs[0]: value}, as_numpy)
     values = values_of([*outputs, *(function for function in kept if function not in outputs)], arguments)
     state = TrainingPass.of(values, kept, arguments)
     state.compute()
-    return state, {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
+    by_function = {function: _given(state, function, state.value(function), as_numpy) for function in outputs}
+    return state, _lent(by_function, as_numpy)
+
+
+_LENT = "_lent"
+"""The attribute of a node for the last `Value` of it that `forward` has given."""
+
+
+def _lent(values: dict[Function, Any], as_numpy: bool) -> dict[Function, Any]:
+    """Return the values of `forward`; those of the call before are invalid, as in CNTK."""
+    for function, value in {} if as_numpy else values.items():
+        attributes = vars(function.root)
+        previous: Value | None = attributes[_LENT]() if _LENT in attributes else None
+        if previous is not None and previous is not value:
+            previous.erase()
+        attributes[_LENT] = ref(value)
+    return values
 
 
 def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
@@ -151,6 +170,9 @@ def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[F
     if not isinstance(state, TrainingPass):
         message = "there is no forward pass to go back through"
         raise ArgumentError(message, "state, values = f.forward(data, keep_for_backward=f.outputs)")
+    if state.is_used:
+        message = "backward has gone through this forward pass already"
+        raise ArgumentError(message, "call forward again, or give backward all variables at once")
     for function in roots:
         if function not in state.kept:
             raise ArgumentError(
@@ -158,6 +180,7 @@ def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[F
             )
     wanted = _variables(state.values, variables)
     results = state.gradients(roots, wanted)
+    state.is_used = True
     return {function: _given(state, function, gradient, as_numpy) for function, gradient in results.items()}
 
 

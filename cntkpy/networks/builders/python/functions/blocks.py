@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
@@ -37,6 +37,35 @@ def block_of(node: NodeValue) -> Block | None:
 def mark_block(node: NodeValue, block: Block) -> None:
     """Let a node be the value of a block."""
     vars(node)[_BLOCK] = block
+
+
+class Shown(NamedTuple):
+    """An operation of CNTK 2 that is several nodes here.
+
+    **Fields:**
+
+    - `op_name`: its name.
+    - `attributes`: its attributes by CNTK's names.
+    - `operands`: what it was applied to.
+    """
+
+    op_name: str
+    attributes: Mapping[str, Any]
+    operands: tuple[NodeValue, ...]
+
+
+_SHOWN = "_shown"
+"""The attribute of a node for the operation that it is the value of."""
+
+
+def shown_as(node: NodeValue) -> Shown | None:
+    """Return the operation of CNTK 2 that a node is the value of, where it is several nodes here."""
+    return vars(node).get(_SHOWN)
+
+
+def mark_shown(node: NodeValue, shown: Shown) -> None:
+    """Let a node be the value of an operation of CNTK 2."""
+    vars(node)[_SHOWN] = shown
 
 
 _WRITTEN = "_written"
@@ -108,6 +137,7 @@ OP_NAMES = {
     "MaxUnpooling": "Unpooling",
     "NDCG1Eval": "NDCG",
     "RectifiedLinear": "ReLU",
+    "RandomLike": "RandomDistribution",
     "RowStack": "Splice",
     "Sigmoid": "StableSigmoid",
     "SquareError": "SquaredError",
@@ -131,19 +161,25 @@ def keep_block(copy: NodeValue, of: NodeValue, replaced: Mapping[NodeValue, Node
     block = block_of(of)
     if block is not None:
         mark_block(copy, block._replace(operands=tuple(replaced.get(operand, operand) for operand in block.operands)))
+    if (shown := shown_as(of)) is not None:
+        operands = tuple(replaced.get(operand, operand) for operand in shown.operands)
+        mark_shown(copy, shown._replace(operands=operands))
     mark_written(copy, (replaced.get(operand, operand) for operand in written_operands(of)))
 
 
 __all__ = [
     "OP_NAMES",
     "Block",
+    "Shown",
     "block_of",
     "keep_block",
     "leaves_in_order",
     "mark_block",
     "mark_name",
+    "mark_shown",
     "mark_written",
     "name_in_program",
     "op_name_of",
+    "shown_as",
     "written_operands",
 ]

@@ -84,6 +84,8 @@ def check_path(subject: str, value: Any) -> Any:
 
 def as_array(subject: str, value: Any, dtype: Any) -> NDArray[Any]:
     """Numbers as an array."""
+    if hasattr(value, "indptr"):  # a sparse matrix
+        value = value.toarray()
     try:
         array = np.asarray(value)
     except UserError:  # a function without a value

@@ -39,7 +39,7 @@ from cntkpy.networks.builders.python.functions.checks import as_array, check_nam
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
 from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, chosen, kept_dtype
-from cntkpy.networks.builders.python.functions.free import are_free, free_shape, probed
+from cntkpy.networks.builders.python.functions.free import are_free, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
     FREE,
@@ -51,7 +51,7 @@ from cntkpy.networks.builders.python.functions.leaves import (
 )
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
-from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, signature_text
+from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, leaf_text, signature_text
 from cntkpy.networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
@@ -207,7 +207,9 @@ class Variable(Operators, Structure):
                 open_shape = None if calls.is_inside_step() else free_shape(per_sample(root))
                 if open_shape is None:
                     raise
-                return tuple(reversed(open_shape))
+                marks = {INPUTS[node].unknown if node in INPUTS else FREE for node in free_nodes([per_sample(root)])}
+                mark = UNKNOWN if marks == {UNKNOWN} else FREE  # sizes to be inferred stay so
+                return tuple(mark if size == FREE else size for size in reversed(open_shape))
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(self.node.shape or ()))
@@ -719,9 +721,9 @@ class Function(Variable, Evaluated):
         return taken_by(self, keys)
 
     def __str__(self) -> str:
-        """Its inputs and outputs with their types, see `signature_text`; of a leaf what `repr` says."""
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf see `leaf_text`."""
         is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
-        return repr(self) if is_leaf else signature_text(self)
+        return leaf_text(self) if is_leaf else signature_text(self)
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:
@@ -754,7 +756,7 @@ def known_shape(x: Function) -> tuple[int, ...]:
 
 def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
     """Return whether an axis of a function of this shape has a size that only data say."""
-    return FREE in shape or (UNKNOWN in shape and x.is_input)
+    return FREE in shape or (UNKNOWN in shape and (x.is_input or x.is_output))
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
@@ -790,14 +792,14 @@ def _take_last_axes(operands: Sequence[Any]) -> None:
     for node in nodes:
         if not has_value(node) or node.shape is None or 0 not in node.shape or cell_of(node).value is not None:
             continue
-        for other in nodes:
+        for neighbour in nodes:
             try:
-                sizes = () if other is node else tuple(reversed(known_shape(Function(other))))
+                sizes = () if neighbour is node else tuple(reversed(known_shape(Function(neighbour))))
             except OpenShape:
                 continue
             if len(sizes) > len(node.shape):
                 pairs = zip(node.shape, sizes, strict=False)
-                node.shape = tuple(size or other_size for size, other_size in pairs)
+                node.shape = tuple(size or partner_size for size, partner_size in pairs)
 
 
 _WRITTEN_ORDER: dict[str, Sequence[int]] = {
@@ -948,7 +950,7 @@ def combine(*operands: Any, name: str = "") -> Function:
     check_name(name)
     operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(operand_list))
-    if not operands:
+    if not functions:
         raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     made = Function(root for function in functions for root in function.roots)
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:

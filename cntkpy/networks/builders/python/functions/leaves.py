@@ -129,8 +129,10 @@ def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
         cell_of(node).dtype = dtype
         return node
     if shape is not None:
-        array = array if array.ndim else np.broadcast_to(array, tuple(reversed(dims(shape))))
-        if array.shape != tuple(reversed(dims(shape))):
+        declared = tuple(reversed(dims(shape)))
+        array = array if array.ndim else np.broadcast_to(array, declared)
+        array = array.reshape(declared) if differ_by_leading_ones(array.shape, declared) else array
+        if array.shape != declared:
             raise UserError("BadShape", f"an array of shape {array.shape} for a parameter of shape {shape}")
     array = np.array(array)
     node = NodeValue(operation, calls.origin(label), shape=tuple(reversed(array.shape)))
@@ -216,6 +218,12 @@ def _input_dims(shape: Shape) -> tuple[int, ...]:
         message = f"{shape!r} is not the shape of an input: numbers from 1 on are expected"
         raise UserError("BadShape", message, hint="FreeDimension (-3) is an axis whose size each minibatch says")
     return sizes
+
+
+def differ_by_leading_ones(shape: tuple[int, ...], reference: tuple[int, ...]) -> bool:
+    """Return whether two shapes differ only by axes of one element in front."""
+    rank = max(len(shape), len(reference))
+    return shape != reference and (1,) * (rank - len(shape)) + shape == (1,) * (rank - len(reference)) + reference
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
 from cntkpy.networks.builders.python.operations.operators import (
     Operand,
@@ -108,6 +109,7 @@ atanh = _element_function("atanh", "The inverse of tanh; no number beyond -1 and
 # --------------------------------------------------------------------------------------------- activations
 
 
+@described("ELU", lambda of: {"alpha": of["alpha"]})
 def elu(x: Operand, alpha: float = 1.0, name: str = "") -> Function:
     """X from 0 on, alpha (e^x - 1) below; the gradient at 0 is 1."""
     x = as_node(x)

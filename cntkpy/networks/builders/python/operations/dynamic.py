@@ -10,6 +10,7 @@ from cntkpy.networks.builders.python.functions.checks import check_flag, check_n
 from cntkpy.networks.builders.python.functions.function import (
     Function,
     as_node,
+    checked,
     combine,
     named_function,
     operator,
@@ -44,7 +45,7 @@ def to_sequence(
         *map(to_operand, operands),
         name=name or label.rstrip("_"),
     )
-    return named_function(made, name)
+    return checked(named_function(made, name))
 
 
 def to_sequence_like(x: Operand, dynamic_axes_like: Operand, name: str = "") -> Function:
@@ -82,6 +83,9 @@ def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name:
     """
     padding = check_number("sequence.unpack: padding_value", padding_value)
     x = as_node(x)
+    if x.is_input and x.data_axes is not None and x.data_axes.dynamic in (0, 1):
+        message = f"sequence.unpack: '{x.name or 'Input'}' has no sequence axis"
+        raise UserError("WrongArguments", message, hint="make it a sequence.input_variable")
     parts = [operator("_UnpackSequence", x, padding, False, label=name)]
     if not check_flag("sequence.unpack: no_mask_output", no_mask_output):
         parts.append(operator("_UnpackSequence", x, padding, True))

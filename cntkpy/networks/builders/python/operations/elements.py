@@ -13,6 +13,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.axes import Axis, static_axis
 from cntkpy.networks.builders.python.functions.checks import check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
 from cntkpy.networks.builders.python.operations.reshaping import Operand, flatten, named, place, reshape, transpose
 
@@ -62,12 +63,14 @@ def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims
 # --------------------------------------------------------------------------------------------- numbers of elements
 
 
+@described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmax"})
 @needs_shapes
 def argmax(x: Operand, axis: Any = None, name: str = "") -> Function:
     """The number of the largest element along an axis, or of all elements; the first of several."""
     return _extreme_number("argmax", as_node(x), axis, name)
 
 
+@described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmin"})
 @needs_shapes
 def argmin(x: Operand, axis: Any = None, name: str = "") -> Function:
     """The number of the smallest element along an axis, or of all elements; the first of several."""
@@ -125,6 +128,7 @@ def _top(x: Function, k: int, axis: Any, numbers: bool) -> Function:
     return operator("_TopK", x, k, numbers, axis=place(along, rank))
 
 
+@described("OneHotOp", lambda of: {"numClass": of["num_classes"], "oneHotOutputSparse": of["sparse_output"]})
 @needs_shapes
 def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any = -1, name: str = "") -> Function:
     """Vectors with 1 in the place of the number, for each of the numbers.

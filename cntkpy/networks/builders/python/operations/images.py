@@ -14,7 +14,8 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.checks import as_array, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
-from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
+from cntkpy.networks.builders.python.functions.described import described
+from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, operator
 from cntkpy.networks.builders.python.operations.composed import pow
 from cntkpy.networks.builders.python.operations.operators import (
     Operand,
@@ -40,6 +41,7 @@ def _named(function: Function, name: str) -> Function:
     return alias(function, name) if name else function
 
 
+@described("Pad", lambda of: {"pattern": of["pattern"], "paddingMode": of["mode"]})
 @needs_shapes
 def pad(
     x: Operand,
@@ -107,7 +109,7 @@ def crop_manual(node_input: Operand, node_referent: Operand, offset_x: int, offs
         name: names the result.
     """
     columns, rows = check_whole("crop_manual: offset_x", offset_x, 0), check_whole("crop_manual: offset_y", offset_y, 0)
-    return operator("_Crop", as_node(node_input), as_node(node_referent), columns, rows, label=name)
+    return checked(operator("_Crop", as_node(node_input), as_node(node_referent), columns, rows, label=name))
 
 
 def crop_automatic(node_input: Operand, node_referent: Operand, name: str = "") -> Function:

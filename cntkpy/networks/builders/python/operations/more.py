@@ -13,7 +13,9 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
-from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
+from cntkpy.networks.builders.python.functions.function import Function, as_node, known_shape, operator
+from cntkpy.networks.builders.python.functions.leaves import differ_by_leading_ones
+from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations.composed import ones_like
 from cntkpy.networks.builders.python.operations.operators import (
     clip,
@@ -26,7 +28,7 @@ from cntkpy.networks.builders.python.operations.operators import (
     stop_gradient,
     zeros_like,
 )
-from cntkpy.networks.builders.python.operations.reshaping import Operand
+from cntkpy.networks.builders.python.operations.reshaping import Operand, reshape
 
 
 def straight_through_impl(x: Operand, name: str = "") -> Function:
@@ -63,7 +65,17 @@ def assign(ref: Function, input: Operand, name: str = "") -> Function:
     if not isinstance(target, Function) or not (target.is_parameter or target.is_constant):
         message = f"assign: a value is assigned to a parameter or a constant, not to {shorten(repr(target))}"
         raise UserError("WrongArguments", message, hint="assign(constant(0, shape=(3,)), value)")
-    return operator("_Assign", target, as_node(input), label=name)
+    value = as_node(input)
+    try:
+        shape, expected = known_shape(value), known_shape(target)
+    except OpenShape:
+        return operator("_Assign", target, value, label=name)
+    if differ_by_leading_ones(shape, expected):
+        value = reshape(value, expected)
+    elif shape != expected:
+        message = f"assign: a value of shape {shape} for {target!r} of shape {expected}"
+        raise UserError("BadShape", message, hint=f"reshape(value, {expected})")
+    return operator("_Assign", target, value, label=name)
 
 
 @needs_shapes

@@ -17,6 +17,7 @@ from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import check_number, check_whole, seed_option
 from cntkpy.networks.builders.python.functions.defaults import checked_dtype
 from cntkpy.networks.builders.python.functions.deferring import deferred, needs_shapes
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import (
     Function,
     as_node,
@@ -335,6 +336,7 @@ def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Oper
     return in_written_order(_binary_cross_entropy(p, y, w, name), p, y, w)
 
 
+@described("CosDistance")
 def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
     """The cosine of two vectors."""
     return number(operator("CosDistance", as_node(x), as_node(y)), name)
@@ -535,7 +537,8 @@ def _sampled(
                 f"weights of classes are numbers from 0 on, one of them above 0, not {shorten(repr(array.tolist()))}"
             )
             raise UserError("BadValue", message)
-    result = operator(library, drawn, int(num_samples), bool(allow_duplicates), label=name)
+    count = check_whole("the number of samples", num_samples, 1)
+    result = operator(library, drawn, count, bool(allow_duplicates), label=name)
     result.root.options["seed"] = seed_option(seed)
     return result
 

@@ -10,6 +10,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.axes import Axis, is_batch, is_sequence
 from cntkpy.networks.builders.python.functions.checks import check_flag
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.operations.elements import labelled, over_axes
 from cntkpy.networks.builders.python.operations.operators import abs, sqrt, square
@@ -38,7 +39,10 @@ def _reduction(call: str, how: str, meaning: str) -> Any:
         UserError: an axis does not exist.
     """
     function.__name__ = call
-    return function
+    return described(
+        "ReduceElements",
+        lambda of: {"axis": of["axis"], "reductionOpName": how, "reductionKeepDimensions": bool(of["keepdims"])},
+    )(function)
 
 
 reduce_sum = _reduction("reduce_sum", "Sum", "The sum.")

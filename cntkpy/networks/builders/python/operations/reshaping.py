@@ -15,6 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.axes import Axis, is_batch, is_sequence, static_axis
 from cntkpy.networks.builders.python.functions.checks import check_whole, is_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, operator, taken
 from cntkpy.networks.builders.python.functions.leaves import Shape
 from cntkpy.networks.builders.python.functions.parts import elements
@@ -55,6 +56,7 @@ def _bound(axis: Any, rank: int, default: int) -> int:
     return static_axis("reshape", axis, rank, beyond=1)
 
 
+@described("Reshape", lambda of: {"newShape": of["shape"], "beginAxis": of["begin_axis"], "endAxis": of["end_axis"]})
 @needs_shapes
 def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = None, name: str = "") -> Function:
     """The same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
@@ -152,6 +154,7 @@ def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Func
     return operator("TransposeDimensions", x, first, second, label=name)
 
 
+@described("TransposeAxes", lambda of: {"axisVec": of["perm"]})
 @needs_shapes
 def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None = None) -> Function:
     """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged.
@@ -183,6 +186,7 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
 # --------------------------------------------------------------------------------------------- parts
 
 
+@described("Slice", lambda of: {"axis": of["axis"], "beginIndex": of["begin_index"], "endIndex": of["end_index"]})
 def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = None, name: str = "") -> Function:
     """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
 
@@ -247,6 +251,7 @@ def _sliced(x: Function, axis: Any, begin: int, end: int, step: int, name: str) 
     return taken(x, rank, along, elements("slice", shape, along, begin, end, step), name)
 
 
+@described("Splice", lambda of: {"axis": of["axis"]})
 @needs_shapes
 def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
     """The operands, put together along an axis.

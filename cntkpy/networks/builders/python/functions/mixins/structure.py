@@ -10,7 +10,7 @@ that gives its value, and as what is inside of its block.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from cntkpy.networks.builders.python.functions.blocks import (
     block_of,
     leaves_in_order,
     op_name_of,
+    shown_as,
     written_operands,
 )
 from cntkpy.networks.builders.python.functions.cells import OPTIONS
@@ -79,7 +80,10 @@ class Structure:
     def op_name(self) -> str:
         """The name of the operation, as CNTK 2 has it; of a layer the name of the layer."""
         block = self._block
-        return op_name_of(self._resolved) if block is None else block.op_name
+        if block is not None:
+            return block.op_name
+        shown = shown_as(self._resolved)
+        return op_name_of(self._resolved) if shown is None else shown.op_name
 
     @property
     def inputs(self) -> tuple[Self, ...]:
@@ -91,6 +95,8 @@ class Structure:
             return tuple(self._leaves())
         node, block = self._resolved, self._block
         if block is None:
+            if (shown := shown_as(node)) is not None:
+                return tuple(map(self._of, shown.operands))
             operands = calls.inputs_of(node)
             written = written_operands(node)
             return tuple(map(self._of, written if set(written) == set(operands) else operands))
@@ -150,7 +156,10 @@ class Structure:
     @property
     def attributes(self) -> dict[str, Any]:
         """The options of its operation by name; those that can be set have CNTK's names. A seed of -1: it has none."""
+        if (shown := shown_as(self._resolved)) is not None and self._block is None:
+            return dict(shown.attributes)
         options = dict(self._resolved.options)
+        options = _ATTRIBUTES.get(op_name_of(self._resolved), dict[str, Any])(options)
         if "seed" in options:
             options["rngSeed"] = self._seed(options.pop("seed"))
         if "rate" in options:
@@ -212,6 +221,26 @@ class Structure:
         OPTIONS.add()
 
 
+def _of_windows(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a convolution or a pooling; axes are NumPy's."""
+    names = {"stride": "strides", "kind": "poolingType"}
+    hidden = ("imageLayout", "mapCount", "sharedPadding", "wholePicture")
+    shown = {names.get(key, key): value for key, value in options.items() if key not in hidden}
+    if "poolingType" in shown:
+        shown["poolingWindowShape"] = shown.pop("kernelShape")
+    return {key: value[::-1] if isinstance(value, tuple) else value for key, value in shown.items()}
+
+
+_ATTRIBUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "Convolution": _of_windows,
+    "FutureValue": lambda options: {"offset": options.get("timeStep", 1)},
+    "PastValue": lambda options: {"offset": options.get("timeStep", 1)},
+    "Pooling": _of_windows,
+    "Unpooling": _of_windows,
+}
+"""By operation what makes CNTK's attributes of the options of its node."""
+
+
 class CustomAttributes(dict[str, Any]):
     """Attributes that a program has attached to an operation; the function keeps changes of this dictionary.
 
@@ -270,16 +299,33 @@ class CustomAttributes(dict[str, Any]):
         self._keep({})
 
 
+def leaf_text(leaf: Any) -> str:
+    """Return a leaf with its dynamic axes and its shape, as CNTK 2 writes it: `Input('x', [#, *], [2 x 3])`."""
+    kinds = {"Input": leaf.is_input, "Parameter": leaf.is_parameter, "Constant": leaf.is_constant}
+    kind = next((kind for kind, holds in kinds.items() if holds), "Placeholder")
+    if kind == "Placeholder":
+        return f"Placeholder('{leaf.name}', [???], [???])"
+    axes = ", ".join(("#", "*")[: len(leaf.dynamic_axes)])
+    return f"{kind}('{leaf.name}', [{axes}], [{' x '.join(map(str, leaf.shape))}])"
+
+
 def signature_text(function: Any, name: str = "") -> str:
-    """A function with the types of its inputs and outputs: `Dense(x: Tensor[3]) -> Tensor[2]`.
+    """A function with the types of its inputs and outputs: `h: Dense(x: Tensor[3]) -> Tensor[2]`.
 
     Args:
         function: the function.
-        name: in front of the inputs; by default its own, or that of its operation.
+        name: in front of the inputs; by default its own and that of its operation.
     """
-    label = name or function.name or (function.op_name if len(function.roots) == 1 else "Function")
-    inputs = ", ".join(f"{argument.name or argument.uid}: {_type_text(argument)}" for argument in function.signature)
-    return f"{label}({inputs}) -> {', '.join(map(_type_text, function.outputs))}"
+    prefix = f"{function.name}: " if function.name else ""
+    label = name or prefix + (function.op_name if len(function.roots) == 1 else "Composite")
+    inputs = ", ".join(map(_named_type, function.signature))
+    outputs = ", ".join(map(_type_text if len(function.roots) == 1 else _named_type, function.outputs))
+    return f"{label}({inputs}) -> {outputs if len(function.roots) == 1 else f'Tuple[{outputs}]'}"
+
+
+def _named_type(function: Any) -> str:
+    """Return a type, behind the name of what has it."""
+    return f"{function.name}: {_type_text(function)}" if function.name else _type_text(function)
 
 
 def _type_text(function: Any) -> str:
@@ -293,4 +339,4 @@ def _type_text(function: Any) -> str:
     return f"Sequence[{tensor}]" if steps else tensor
 
 
-__all__ = ["Structure", "View", "signature_text"]
+__all__ = ["Structure", "View", "leaf_text", "signature_text"]

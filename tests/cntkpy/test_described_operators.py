@@ -1,0 +1,69 @@
+"""Operators of several nodes have the name, the operands and the attributes of CNTK's operation (P30, W2)."""
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+
+X = C.input_variable((2, 3, 4), name="x")
+V = C.input_variable(3, name="v")
+S = C.sequence.input_variable(3, name="s")
+PICTURE = C.input_variable((1, 4, 4), name="picture")
+
+OPERATIONS = {
+    "Slice": (C.slice(X, 1, 0, 2), ["x"], {"axis": 1, "beginIndex": 0, "endIndex": 2}),
+    "Slice of two axes": (C.slice(X, [0, 2], [0, 1], [1, 3]), ["x"], {"beginIndex": [0, 1], "endIndex": [1, 3]}),
+    "ReduceElements": (C.reduce_max(X), ["x"], {"reductionOpName": "Max", "reductionKeepDimensions": True}),
+    "ReduceElements of two axes": (C.reduce_sum(X, (0, 1), False), ["x"], {"reductionKeepDimensions": False}),
+    "ReduceElements by argmin": (C.argmin(X, 0), ["x"], {"axis": 0, "reductionOpName": "Argmin"}),
+    "TransposeAxes": (C.transpose(X, (1, 2, 0)), ["x"], {"axisVec": (1, 2, 0)}),
+    "Reshape": (C.reshape(X, (6, 4)), ["x"], {"newShape": (6, 4)}),
+    "Splice": (C.splice(V, V * 1, axis=0), ["v", ""], {"axis": 0}),
+    "Pad": (C.pad(X, [(1, 1), (0, 0), (0, 0)]), ["x"], {"paddingMode": C.CONSTANT_PAD}),
+    "OneHotOp": (C.one_hot(V, 5), ["v"], {"numClass": 5}),
+    "ELU": (C.elu(V, 2.0), ["v"], {"alpha": 2.0}),
+    "CosDistance": (C.cosine_distance(V, V * 1), ["v", ""], {}),
+    "RandomDistribution": (C.random.normal_like(V, seed=4), ["v"], {"rngSeed": 4}),
+    "PastValue": (C.sequence.delay(S, time_step=3), ["s"], {"offset": 3}),
+    "Pooling": (
+        C.pooling(PICTURE, C.MAX_POOLING, (2, 3), (1, 2)),
+        ["picture"],
+        {"poolingType": C.MAX_POOLING, "poolingWindowShape": (2, 3), "strides": (1, 2), "includePad": False},
+    ),
+    "Convolution": (
+        C.convolution(C.constant(1.0, (1, 1, 2, 2), name="w"), PICTURE, strides=(1, 2)),
+        ["w", "picture"],
+        {"groups": 1, "dilation": (1, 1, 1), "transpose": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OPERATIONS)
+def test_an_operation_has_the_name_operands_and_attributes_of_cntk(case: str) -> None:
+    function, operands, attributes = OPERATIONS[case]
+    root = function.root_function
+    assert root.op_name == case.partition(" ")[0]
+    assert [operand.name for operand in root.inputs] == operands
+    assert {key: root.attributes[key] for key in attributes} == attributes
+
+
+def test_copies_and_deferred_operators_are_described_too() -> None:
+    hole, other = C.placeholder(), C.input_variable((2, 3, 4), name="other")
+    late = C.reduce_sum(hole, (0, 1)).replace_placeholders({hole: X})
+    copy = C.slice(X, 1, 0, 2).clone("share", {X: other})
+    assert late.root_function.op_name == "ReduceElements"
+    assert [copy.root_function.op_name, copy.root_function.inputs[0].name] == ["Slice", "other"]
+    np.testing.assert_array_equal(copy.eval({other: np.ones((1, 2, 3, 4))}), np.ones((1, 2, 2, 4)))
+
+
+def test_variables_and_functions_as_texts() -> None:
+    w, c = C.parameter((2, 3), name="w"), C.constant([1.0], name="c")
+    assert list(map(str, (V, S, w, c, C.placeholder(name="p")))) == [
+        "Input('v', [#], [3])",
+        "Input('s', [#, *], [3])",
+        "Parameter('w', [], [2 x 3])",
+        "Constant('c', [], [1])",
+        "Placeholder('p', [???], [???])",
+    ]
+    assert str(C.log(C.input_variable(1), name="f")) == "f: Log(Tensor[1]) -> Tensor[1]"
+    assert str(C.combine([V + 1, S * 2])).endswith("-> Tuple[Tensor[3], Sequence[Tensor[3]]]")
