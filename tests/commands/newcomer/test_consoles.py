@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import layered_configurations as layers
 import numpy as np
 import pytest
 
@@ -37,6 +36,7 @@ ELSEWHERE = {
     "docs/README.md": "tests/commands/newcomer/test_tutorials.py",
     "docs/errors.md": "tests/commands/checks/test_errors_page.py",
     "docs/kaldi.md": "tests/readers/formats/kaldi/test_page.py",
+    "docs/projects.md": "tests/commands/projects/test_projects.py",
 }
 """Pages whose commands another test runs, one after the other."""
 
@@ -254,23 +254,7 @@ def guide(here: Path) -> None:
     (here / "my.cntk").write_text(found[1])
 
 
-def project(here: Path) -> None:
-    """The project of the page, with two environments and two models."""
-    text = (ROOT / "docs/projects.md").read_text(encoding="utf-8")
-    found = re.search(r'```toml title="cntkpy.toml"\n(.*?)```', text, re.DOTALL)
-    assert found is not None
-    files = {"cntkpy.toml": found[1], "base.cntk": layers.BASE}
-    files |= {f"env/{name}.cntk": layers.ENVIRONMENT % (name, name) for name in ("dev", "prod")}
-    files |= {f"models/{name}.cntk": layers.MODEL % size for name, size in (("small", 4), ("large", 8))}
-    for name, content in files.items():
-        (here / name).parent.mkdir(exist_ok=True)
-        (here / name).write_text(content)
-    (here / "data").mkdir(exist_ok=True)
-    numbers(here / "data/train.ctf", {"features": 20, "labels": 4})
-
-
 BEFORE: dict[str, Callable[[Path], object]] = {
-    "docs/projects.md: cntkpy check ": project,
     "cntkpy convert flowers.parquet": parquet,
     "cntkpy convert flowers.csv": lambda here: flowers(here / "flowers.csv", 150),
     "cntkpy convert kept-back.csv": lambda here: flowers(here / "kept-back.csv", 30),

@@ -3,6 +3,7 @@
 Chromium looks at it too, where it is installed.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -171,9 +172,12 @@ def test_requests_that_are_none_end_nothing(served: tuple[RunsServer, Path], cap
     server, _ = served
     for content in (b"", b"\r\n\r\n", b"GET\r\n\r\n", b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n", b"\xff" * 100_000):
         with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
-            connection.sendall(content)
-            connection.shutdown(socket.SHUT_WR)
-            assert b"digits" not in connection.recv(1 << 16)
+            answer = b""
+            with contextlib.suppress(OSError):  # the server may have closed it before all was sent
+                connection.sendall(content)
+                connection.shutdown(socket.SHUT_WR)
+                answer = connection.recv(1 << 16)
+            assert b"digits" not in answer
     assert ask(server, f"/?token={server.token}")[0] == 200
     assert capfd.readouterr().err == ""
 

@@ -52,7 +52,8 @@ def channels_last(window: Window) -> Any:
             result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
             if result is not None:
                 return result
-        if on_cpu and dense and math.prod(kernel.shape[:-1]) <= MOST_ELEMENTS and kernel.shape[-1] <= MOST_MAPS:
+        few = math.prod(kernel.shape[:-1]) <= MOST_ELEMENTS and kernel.shape[-1] <= MOST_MAPS
+        if on_cpu and dense and few and x.dtype.itemsize >= 4:  # sums of shorter types would round each term
             return _by_elements(x, kernel, window)
         spatial = "DEFGHI"[: x.ndim - 2]
         return jax.lax.conv_general_dilated(
