@@ -399,7 +399,7 @@ def _guarded_usage(command: Callable[[], int]) -> int:
         error.show()
         return EXIT_USAGE
     except click.ClickException as error:
-        error.message += _nearest_choice(error.message)
+        error.message += _nearest_choice(error.message)  # pyright: ignore[reportAttributeAccessIssue]
         error.show()
         return error.exit_code
     except click.Abort:  # what click makes of Ctrl-C

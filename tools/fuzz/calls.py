@@ -178,7 +178,7 @@ def text_index_seed() -> bytes:
     real: Any = index_cache.describe
     index_cache.describe = lambda _: {"size": text.stat().st_size}
     try:
-        index.build_index(str(text), cache=True)
+        index.build_index(str(text), index.IndexOptions(cache=True))
     finally:
         index_cache.describe = real
     return next(Path().glob("*.cache")).read_bytes()
