@@ -376,7 +376,10 @@ def _item(types: Any, name: str, parameter: Parameter[Any] | Documented | None) 
     if parameter is None:
         return types.CompletionItem(name, kind=types.CompletionItemKind.Variable)
     kind = types.CompletionItemKind.Property
-    return types.CompletionItem(name, kind=kind, detail=parameter.type.name, documentation=parameter.help)
+    order = f"{'~' if parameter.ignored else ''}{name}"  # what has no effect comes last
+    return types.CompletionItem(
+        name, kind=kind, detail=parameter.type.name, documentation=parameter.help, sort_text=order
+    )
 
 
 def name_of(uri: str) -> str:

@@ -107,7 +107,10 @@ def test_session(tmp_path: Path) -> None:
         place = session.send("textDocument/definition", at, request=True)
         assert place["range"]["start"] == {"line": 1, "character": 0}
         at["position"] = {"line": 9, "character": 8}
-        labels = [one["label"] for one in session.send("textDocument/completion", at, request=True)]
+        items = session.send("textDocument/completion", at, request=True)
+        labels = [item["label"] for item in items]
+        orders = {item["sortText"].startswith("~") for item in items if item["documentation"].startswith("Ignored")}
+        assert orders == {True}  # what has no effect comes last
         assert "useNAG" in labels
         options = {"textDocument": {"uri": uri}, "options": {"tabSize": 4, "insertSpaces": True}}
         assert session.send("textDocument/formatting", options, request=True) == []
