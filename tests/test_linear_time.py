@@ -30,13 +30,13 @@ MADE = {
     "cntkpy.trainers.checkpoints.keeping": [re.compile(r"m\.(0|[1-9][0-9]*)")],
     "cntkpy.trainers.checkpoints.lock": [],  # of a name of a file and parts that are tried
     "cntkpy.commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])"), re.compile(r"(?<![\w.])a(?![\w.])")],
-    "cntkpy.commands.checks.check": [re.compile(r"(?<![\w./])a\.cntk:(?!\d)")],
     "cntkpy.commands.projects.project": [_pattern("**/a*b*.cntk")],
     "cntkpy.commands.tools.help": [re.compile(r"^## CK010\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)],
     "cntkpy.commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
     "cntkpy.commands.editor.occurrences": [re.compile(r"\bx\b")],
     "cntkpy.commands.actions.dump_node": [],  # the user's own
     "cntkpy.commands.actions.svd": [],
+    "cntkpy.networks.source.layout": [re.compile(r"\bx\b")],
     "cntkpy.networks.nodes.source_support.body": [re.compile(r"(?<![\w.])a\b")],
     "cntkpy.readers.data_api.words": [re.compile(_BEFORE + pattern) for pattern, _ in _PHRASES],
 }
@@ -47,6 +47,7 @@ SEARCHED = (
     "cntkpy.readers.formats.text.fallback",
     "cntkpy.commands.editor.occurrences",
     "cntkpy.networks.nodes.source_support.body",
+    "cntkpy.networks.source.layout",
     "cntkpy.readers.data_api.words",
 )
 """Modules that search a text with them; the others match at a place, or the whole of a name."""

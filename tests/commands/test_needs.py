@@ -202,5 +202,6 @@ def test_modules_without_jax() -> None:
 @pytest.mark.parametrize("extra", [one for one in PACKAGES if one not in ("data", "train")])
 def test_modules_without_an_extra(extra: str) -> None:
     failed, _ = imported_without(list(PACKAGES[extra]))
-    modules = ("cntkpy.commands.sweeps.optuna_study", "cntkpy.commands.sweeps.journal") if extra == "sweep" else ()
+    names = ("analysis", "journal", "optuna_study", "study_values") if extra == "sweep" else ()
+    modules = tuple(f"cntkpy.commands.sweeps.{name}" for name in names)
     assert failed == dict.fromkeys(modules, "optuna")

@@ -26,7 +26,7 @@ def standalone(svg: str, theme: str = "light", rules: str = "") -> str:
     css = read_input(_STYLE).decode()
     light, dark = _PALETTE.findall(css.replace("\n  :root", "\n:root").replace("\n  }", "\n}"))
     palette = light if theme == "light" else light + dark
-    values = dict(re.findall(r"(--[\w-]+): ([^;]+);", palette))
+    values = dict(re.findall(r"(?<![\w-])(--[\w-]+): ([^;]+);", palette))
     every = "\n".join(_RULE.findall(css))
     style = re.sub(r"var\((--[\w-]+)\)", lambda match: values[match[1]], f"{every}\n{rules}")
     head, _, content = svg.partition(">")
