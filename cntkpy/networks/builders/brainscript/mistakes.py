@@ -104,7 +104,7 @@ class Mistakes:
         if len(failures.networks) == 1:
             ((record, origin),) = failures.networks
             for step in root_steps(evaluator, record, origin):
-                if self._endless < MAX_ENDLESS:
+                if self._endless < MAX_ENDLESS and len(self.errors) < MAX_ERRORS:
                     roots += self._tried(evaluator, step) or []
         self._look_at_expressions(evaluator, failures)
         reached: dict[NodeValue, None] = {}
