@@ -79,7 +79,6 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
             "/ PyTorch",
             {
                 "1x1, stride 1: 256 to 64 maps of 28, 8 samples, to the kernel": 1.0,
-                "3x3, stride 1: 3 to 16 maps of 32, 16 samples, values": 1.0,
                 "3x3, stride 1, 64 groups: 64 to 64 maps of 28, 16 samples, to the image": 1.1,
                 "3x3x3, stride 2: 16 to 32 maps of 16, 4 samples, values": 1.25,
                 "3x3, stride 2: 64 to 128 maps of 32, 16 samples, to the image": 0.9,

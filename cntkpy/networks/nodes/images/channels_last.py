@@ -37,8 +37,6 @@ class Window(NamedTuple):
 
 MOST_AXES = 2
 """Axes between N and C up to which XLA has fast code for CPUs."""
-MOST_ELEMENTS, MOST_MAPS = 75, 23
-"""Size of a kernel up to which XLA's code for CPUs takes 1.2 to 17 times as long as a sum of weighted images."""
 
 
 def channels_last(window: Window) -> Any:
@@ -52,9 +50,6 @@ def channels_last(window: Window) -> Any:
             result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
             if result is not None:
                 return result
-        few = math.prod(kernel.shape[:-1]) <= MOST_ELEMENTS and kernel.shape[-1] <= MOST_MAPS
-        if on_cpu and dense and few and x.dtype.itemsize >= 4:  # sums of shorter types would round each term
-            return _by_elements(x, kernel, window)
         spatial = "DEFGHI"[: x.ndim - 2]
         return jax.lax.conv_general_dilated(
             x,
@@ -121,13 +116,6 @@ def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Arr
     channels = x.shape[-1]
     total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps), channels), x.dtype), (x, g))
     return total.reshape(*taps, channels)
-
-
-def _by_elements(x: Array, kernel: Array, window: Window) -> Array:
-    """Add the image once for each element of the kernel, moved to its place and weighted for each map."""
-    weights = iter(row_major(kernel).reshape(-1, kernel.shape[-1]))
-    moved = _moved(x, kernel.shape[:-2], window)
-    return sum(image[..., channel : channel + 1] * next(weights) for image in moved for channel in range(x.shape[-1]))
 
 
 def _moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
