@@ -85,8 +85,11 @@ def each_channel(window: Window) -> Any:
 
     def primal(x: Array, kernel: Array) -> Array:
         weights = row_major(kernel).reshape(-1, kernel.shape[-1])
-        moved = _moved(x, kernel.shape[:-1], window)
-        return sum(image * weight for image, weight in zip(moved, weights, strict=True))
+        images = moved(x, kernel.shape[:-1], window)
+        return sum(image * weight for image, weight in zip(images, weights, strict=True))
+
+    if default_device().platform != "cpu":
+        return primal
 
     def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
         return primal(x, kernel), (x, kernel)
@@ -110,7 +113,7 @@ def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Arr
 
     def add(total: Array, sample: tuple[Array, Array]) -> tuple[Array, None]:
         image, slope = sample
-        products = [jnp.sum(moved[0] * slope, axes) for moved in _moved(image[None], taps, window)]
+        products = [jnp.sum(seen[0] * slope, axes) for seen in moved(image[None], taps, window)]
         return total + jnp.stack(products), None
 
     channels = x.shape[-1]
@@ -118,7 +121,7 @@ def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Arr
     return total.reshape(*taps, channels)
 
 
-def _moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
+def moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
     """Iterate over what each element of a kernel sees of x (N, ..., C)."""
     around = [(0, 0, 0), *((leading, trailing, 0) for leading, trailing in window.padding), (0, 0, 0)]
     padded = jax.lax.pad(x, jnp.zeros((), x.dtype), around)
@@ -135,19 +138,20 @@ def _by_planes(x: Array, kernel: Array, window: Window) -> Array:
 
     XLA's code for CPUs takes up to thirty times as long for three axes at once.
     """
-    (leading, trailing), stride, step = window.padding[0], window.stride[0], window.kernel_spread[0]
-    taps = kernel.shape[0]
-    count = (x.shape[1] + leading + trailing - _spread(taps, step)) // stride + 1
-    padded = jax.lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (leading, trailing, 0), *[(0, 0, 0)] * (x.ndim - 2)])
-    seen = [
-        jax.lax.slice_in_dim(padded, tap * step, tap * step + _spread(count, stride), stride, 1) for tap in range(taps)
-    ]
-    planes = jnp.concatenate(seen, axis=-1).reshape(len(x) * count, *x.shape[2:-1], -1)
+    plane = len(window.stride) - 1  # its axes
+    along_first = Window(
+        (window.stride[0], *(1,) * plane),
+        (window.padding[0], *((0, 0),) * plane),
+        (1,) * (1 + plane),
+        (window.kernel_spread[0], *(1,) * plane),
+    )
+    seen = jnp.concatenate(list(moved(x, (kernel.shape[0], *(1,) * plane), along_first)), axis=-1)
+    planes = seen.reshape(len(seen) * seen.shape[1], *seen.shape[2:])
     matrix = jnp.moveaxis(kernel, 0, -3)
     matrix = matrix.reshape(*kernel.shape[1:-2], -1, kernel.shape[-1])
     planar = Window(window.stride[1:], window.padding[1:], window.spread[1:], window.kernel_spread[1:])
     result = channels_last(planar)(planes, matrix)
-    return result.reshape(len(x), count, *result.shape[1:])
+    return result.reshape(*seen.shape[:2], *result.shape[1:])
 
 
 def _pointwise_gradient(x: Array, g: Array, stride: Sizes) -> Array:

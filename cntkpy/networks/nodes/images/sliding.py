@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jax, jnp
-from cntkpy.networks.nodes.images.channels_last import Window, channels_last, each_channel
+from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.nodes.images.channels_last import Window, channels_last, each_channel, moved
 from cntkpy.networks.nodes.images.geometry import Geometry
 
 Array = Any
@@ -39,7 +38,7 @@ def convolve(images: Array, kernel: Array, geometry: Geometry, groups: int = 1) 
     if groups == images.shape[-1] == kernel.shape[-1]:
         return each_channel(window)(images, kernel[..., 0, :])
     if kernel.shape[-2] == 1 or groups > SEVERAL:
-        return _by_elements(images, kernel, geometry, groups)
+        return _by_elements(images, kernel, window, groups)
     parts = zip(jnp.split(images, groups, axis=-1), jnp.split(kernel, groups, axis=-1), strict=True)
     return jnp.concatenate([channels_last(window)(*part) for part in parts], axis=-1)
 
@@ -86,22 +85,12 @@ def band_of(kernel: Array, geometry: Geometry) -> Array | None:
     return _band(kernel.reshape(-1), inner, 0) if _only_axis(inner) == 0 else None
 
 
-def _by_elements(images: Array, kernel: Array, geometry: Geometry, groups: int) -> Array:
+def _by_elements(images: Array, kernel: Array, window: Window, groups: int) -> Array:
     """For each element of the kernel (..., C / groups, M) the image moved by its place, weighted and added."""
     channels, maps = kernel.shape[-2], kernel.shape[-1] // groups
-    around = [(0, 0, 0), *((leading, after, 0) for leading, after in geometry.padding), (0, 0, 0)]
-    padded = jax.lax.pad(images, jnp.zeros((), images.dtype), around)
-    lead = (len(images), *geometry.outputs)
     total: Any = jnp.zeros((), images.dtype)
-    for cell in itertools.product(*map(range, geometry.kernel)):
-        part = padded[(slice(None), *(_places(geometry, axis, offset) for axis, offset in enumerate(cell)))]
-        weight = kernel[cell].reshape(channels, groups, maps)
-        part = part.reshape(*lead, groups, channels)
+    weights = kernel.reshape(-1, channels, groups, maps)
+    for image, weight in zip(moved(images, kernel.shape[:-2], window), weights, strict=True):
+        part = image.reshape(*image.shape[:-1], groups, channels)
         total = total + jnp.einsum("...gc,cgm->...gm", part, weight, precision="highest")
-    return total.reshape(*lead, groups * maps)
-
-
-def _places(geometry: Geometry, axis: int, offset: int) -> slice:
-    """Return the places of the element with this number in the windows of an axis."""
-    first, step = offset * geometry.dilation[axis], geometry.stride[axis]
-    return slice(first, first + (geometry.outputs[axis] - 1) * step + 1, step)
+    return total.reshape(*total.shape[:-2], groups * maps)
