@@ -10,7 +10,7 @@ import copy
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from cntkpy.cntk_config.base.kinds import Kind, Rule, kind_of, rule_of
 from cntkpy.cntk_config.base.names import masked
@@ -136,6 +136,8 @@ class UserError(ValueError):
     """
 
     exit_code = 1
+    process_only: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that other processes do not get, nor the class that has them: networks and texts."""
 
     def __init__(
         self,
@@ -195,7 +197,10 @@ class UserError(ValueError):
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.args, {**self.__dict__, "_hint": self.hint})
+        state = {name: value for name, value in self.__dict__.items() if name not in self.process_only}
+        kinds: tuple[Any, ...] = type(self).__mro__
+        kind = next(kind for kind in kinds if not kind.process_only)
+        return _restore, (kind, self.args, {**state, "_hint": self.hint})
 
 
 class ConfigError(UserError):

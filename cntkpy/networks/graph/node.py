@@ -277,6 +277,7 @@ class NodeError(UserError):
         unknown: The operand whose dimensions are not known, if that is the mistake.
     """
 
+    process_only = frozenset({"node", "unknown"})
     node: Node
     unknown: Node | None = None
 
@@ -296,9 +297,6 @@ class NodeError(UserError):
         error = cls(kind, message, (unknown or node).span, hint)
         error.node, error.unknown = node, unknown
         return error
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return UserError, (str(self.kind), self.message, self.span, self.hint, self.notes)
 
 
 class Node:

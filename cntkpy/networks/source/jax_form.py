@@ -74,29 +74,22 @@ _OF_EXTRAS = {
     "key": "key: of random numbers.",
 }
 
+_LOAD = '''\
+def load(path: str = "weights.safetensors") -> {type}:
+    """Return the arrays of a file as nested dicts: the {arguments} of `apply`."""
+    tree: Params = {{}}
+    for name, array in load_file(path).items():
+        *outer, last = name.split(".")
+        inner = tree
+        for key in outer:
+            inner = inner.setdefault(key, {{}})
+        inner[last] = jnp.asarray(array)
+    return {value}'''
 _LOADS = {
-    1: '''\
-def load(path: str = "weights.safetensors") -> Params:
-    """Return the arrays of a file as nested dicts: the first argument of `apply`."""
-    tree: Params = {}
-    for name, array in load_file(path).items():
-        *outer, last = name.split(".")
-        inner = tree
-        for key in outer:
-            inner = inner.setdefault(key, {})
-        inner[last] = jnp.asarray(array)
-    return tree''',
-    2: '''\
-def load(path: str = "weights.safetensors") -> tuple[Params, Params]:
-    """Return the arrays of a file as nested dicts: the first two arguments of `apply`."""
-    tree: Params = {}
-    for name, array in load_file(path).items():
-        *outer, last = name.split(".")
-        inner = tree
-        for key in outer:
-            inner = inner.setdefault(key, {})
-        inner[last] = jnp.asarray(array)
-    return tree["params"], tree["state"]''',
+    1: _LOAD.format(type="Params", arguments="first argument", value="tree"),
+    2: _LOAD.format(
+        type="tuple[Params, Params]", arguments="first two arguments", value='tree["params"], tree["state"]'
+    ),
 }
 """The function that reads one tree, or both."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 WIDTH = 100
 
@@ -104,21 +105,23 @@ def _sum_rows(code: str) -> list[str]:
 
 
 def _outside(text: str) -> list[int]:
-    """The places of letters that are in no brackets and no text."""
+    """Return the positions of the characters that are in no brackets and no quoted text."""
+    return [position for position, character, depth in _depths(text) if not depth and character not in "([{)]}"]
+
+
+def _depths(text: str) -> Iterator[tuple[int, str, int]]:
+    """Iterate over positions, characters and the number of brackets around them, without quoted texts."""
     depth, quote = 0, ""
-    result: list[int] = []
-    for place, letter in enumerate(text):
+    for position, character in enumerate(text):
         if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif not depth:
-            result.append(place)
-    return result
+            quote = "" if character == quote else quote
+            continue
+        if character in "\"'":
+            quote = character
+            continue
+        depth -= character in ")]}"
+        yield position, character, depth
+        depth += character in "([{"
 
 
 _METHOD = re.compile(r"( *)(\w+) = (.+)\.(\w+\([^()]+\))")
@@ -149,40 +152,21 @@ def laid_out(text: str) -> str:
 
 
 def _outer_brackets(text: str) -> tuple[int, int] | None:
-    """The last pair of brackets that no other is around, and that holds most of the text."""
-    depth, begin = 0, 0
-    result: list[tuple[int, int]] = []
-    quote = ""
-    for place, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "([{":
-            if not depth:
-                begin = place
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-            if not depth:
-                result.append((begin, place))
-    return max(result, key=lambda pair: pair[1] - pair[0], default=None)
+    """Return the last pair of brackets that no other is around, and that holds most of the text."""
+    begin, pairs = 0, list[tuple[int, int]]()
+    for position, character, depth in _depths(text):
+        if character in "([{" and not depth:
+            begin = position
+        elif character in ")]}" and not depth:
+            pairs.append((begin, position))
+    return max(pairs, key=lambda pair: pair[1] - pair[0], default=None)
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that are in no brackets and no text."""
-    depth, begin, quote = 0, 0, ""
-    parts: list[str] = []
-    for place, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and not depth:
-            parts.append(text[begin:place])
-            begin = place + 1
+    """Return the parts between commas that are in no brackets and no quoted text."""
+    begin, parts = 0, list[str]()
+    for position in _outside(text):
+        if text[position] == ",":
+            parts.append(text[begin:position])
+            begin = position + 1
     return [*parts, text[begin:]] if text[begin:].strip() else parts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 
@@ -66,10 +65,8 @@ class ScriptError(ConfigError):
         place: The place in the document.
     """
 
+    process_only = frozenset({"place"})
     place: Place | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ConfigError, (str(self.kind), self.message, self.span, self.hint, self.notes)
 
 
 def error(

@@ -99,10 +99,7 @@ def _elsewhere(name: str, scope: Scope) -> str | None:
         for outer, value in outer_scope.names.items()
         if type(value) is Delayed
     ]
-    level: list[tuple[str, Any]] = [
-        (outer, value.expression if isinstance(value.expression, Applied) else parsed(value.expression))
-        for outer, value in seen
-    ]
+    level: list[tuple[str, Any]] = [(outer, parsed(value.expression)) for outer, value in seen]
     for _ in range(3):
         records = [(outer, value) for outer, value in level if type(value) is RecordLiteral]
         for outer, record in records:

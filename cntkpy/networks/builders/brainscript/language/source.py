@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
@@ -38,10 +37,8 @@ class ProgramError(ConfigError):
         place: The place in the text.
     """
 
+    process_only = frozenset({"place"})
     place: Place | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ConfigError, (str(self.kind), self.message, self.span, self.hint, self.notes)
 
 
 def error(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from cntkpy.networks.builders.brainscript.language.source import Place
 
@@ -141,6 +142,9 @@ class Range:
     function: Expression
 
 
+Other = TypeVar("Other")
+
+
 class Unparsed:
     """The value of a member of a library, which is parsed when it is first asked for.
 
@@ -158,7 +162,7 @@ class Unparsed:
         return self._parse(self.place)
 
 
-def parsed(expression: Expression) -> Expression:
+def parsed(expression: Other | Unparsed) -> Other | Expression:
     """Return the expression, parsed if it was not."""
     return expression.expression if isinstance(expression, Unparsed) else expression
 
