@@ -285,8 +285,8 @@ def test_selected_steps_have_a_sequence_axis(condition) -> None:
     place = 0 if condition is C.sequence.is_first else -1
     steps = C.sequence.gather(s, condition(s), name="steps")
     assert len(steps.dynamic_axes) == 2 and steps.name == "steps"
-    assert [one.tolist() for one in steps.eval({s: data})] == [data[0][[place]].tolist(), [[7, 8]]]
+    assert [sequence.tolist() for sequence in steps.eval({s: data})] == [data[0][[place]].tolist(), [[7, 8]]]
     numbers = C.sequence.where(condition(s))
-    assert [one.tolist() for one in numbers.eval({s: data})] == [[0 if place == 0 else 2], [0]]
+    assert [sequence.tolist() for sequence in numbers.eval({s: data})] == [[0 if place == 0 else 2], [0]]
     without = C.sequence.gather(s, condition(s), (0, 1))
     assert len(without.dynamic_axes) == 1 and without.eval({s: data}).tolist() == [data[0][place].tolist(), [7, 8]]

@@ -158,7 +158,7 @@ def test_layer_normalisation() -> None:
     centred = data - data.mean(axis=1, keepdims=True)
     expected = 2 * centred / (data.std(axis=1, keepdims=True) + 0.5) + 1
     np.testing.assert_allclose(z.eval({x: data}), expected, rtol=1e-4)
-    assert sorted((one.name, one.shape) for one in z.parameters) == [("bias", (4,)), ("scale", (4,))]
+    assert sorted((parameter.name, parameter.shape) for parameter in z.parameters) == [("bias", (4,)), ("scale", (4,))]
 
 
 def test_reductions_take_keepdims_or_a_name_third() -> None:

@@ -208,10 +208,10 @@ def test_a_model_file_keeps_blocks_and_names(tmp_path: Path) -> None:
     z.save(str(tmp_path / "model"))
     again = C.load_model(str(tmp_path / "model"))
     assert structure(again) == structure(z)
-    assert [one[0] for one in structure(z)] == ["ReLU", "Plus", "Dense", "Dense"]
+    assert [part[0] for part in structure(z)] == ["ReLU", "Plus", "Dense", "Dense"]
     assert again.first.W.shape == (3, 4) and again.find_by_name("first").name == "first"
     assert names(again.find_all_with_name("W")) == "W W" and again.outputs[0].name == "top"
-    (block,) = [one for one in C.logging.graph.depth_first_search(again, lambda one: one.is_block) if one.name]
+    (block,) = [part for part in C.logging.graph.depth_first_search(again, lambda part: part.is_block) if part.name]
     assert names(leaf for _, leaf in block.block_arguments_mapping) == "x"
     data = np.ones((1, 3), np.float32)
     assert np.array_equal(again(data), z(data))

@@ -163,10 +163,10 @@ def test_a_condition_is_a_number_of_any_shape() -> None:
     s = C.sequence.input_variable(2)
     first = C.sequence.is_first(s)
     gathered = C.sequence.gather(s, first)
-    assert [one.tolist() for one in gathered.eval({s: STEPS})] == [[[0, 1]], [[5, -7]]]
+    assert [sequence.tolist() for sequence in gathered.eval({s: STEPS})] == [[[0, 1]], [[5, -7]]]
     put = C.sequence.scatter(C.sequence.first(s), first).eval({s: STEPS})
-    assert [one.tolist() for one in put] == [[[0, 1], [0, 0], [0, 0]], [[5, -7], [0, 0]]]
-    assert [one.tolist() for one in C.sequence.where(C.sequence.is_last(s)).eval({s: STEPS})] == [[2], [1]]
+    assert [sequence.tolist() for sequence in put] == [[[0, 1], [0, 0], [0, 0]], [[5, -7], [0, 0]]]
+    assert [sequence.tolist() for sequence in C.sequence.where(C.sequence.is_last(s)).eval({s: STEPS})] == [[2], [1]]
 
 
 def test_zeros_and_ones_do_not_depend_on_the_operand() -> None:

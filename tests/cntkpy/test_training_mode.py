@@ -18,8 +18,8 @@ def test_dropout_drops_and_its_gradient_has_the_same_mask() -> None:
         masks.append(values[z.output])
         assert set(np.unique(masks[-1]).round(4)) == {0, np.float32(1.3333)}
         assert 0.15 < (masks[-1] == 0).mean() < 0.35
-        found = z.backward(state, {z.output: 2 * ONES}, {x})
-        np.testing.assert_array_equal(found[x], 2 * masks[-1])
+        gradients = z.backward(state, {z.output: 2 * ONES}, {x})
+        np.testing.assert_array_equal(gradients[x], 2 * masks[-1])
         with pytest.raises(UserError, match="backward has gone through this forward pass already"):
             z.backward(state, {z.output: 2 * ONES}, {x})
     assert (masks[0] != masks[1]).any()

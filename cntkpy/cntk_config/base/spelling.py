@@ -7,11 +7,11 @@ import functools
 from collections.abc import Iterable
 
 MAX_EDITS = 3 / 7
-"""Edits for each letter of the longer one of two names that are near."""
+"""Most edits between two near names, as a fraction of the length of the longer name."""
 MIN_PART = 0.5
-"""Part of the letters of a name that another one inside it has at least."""
+"""Least length of a near name that is part of another name, as a fraction of the other's length."""
 TRIED = 3
-"""Names that are compared letter by letter, the most alike ones."""
+"""Candidates, the most similar ones, whose edit distance is computed."""
 MAX_REPEATS = 8
 """So often the same letter has a bit."""
 
@@ -80,10 +80,10 @@ def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | Non
 
 
 def _is_near(name: str, key: str) -> bool:
-    """Return True if one name holds the other, or few edits make one of the other (U8).
+    """Return True if one name contains the other, or their edit distance is small (U8).
 
-    Names with the same letters in another order, as `labelDim` and `Kaldicmd`, are not near, and a short name inside a
-    long one, as `Sin` in `missing`, is not meant by it.
+    Anagrams such as `labelDim` and `Kaldicmd` are not near. Neither is a short name inside a long one, such as `Sin` in
+    `missing`.
     """
     shortest, longest = sorted((len(name), len(key)))
     is_part = (name in key or key in name) and shortest >= MIN_PART * longest

@@ -27,7 +27,7 @@ _STRING = re.compile(
 )
 _SCALAR = re.compile(r"\d{4}-\d\d-\d\d[ ]\d\d:[^\s,\]}#]++|[^\s,\]}#]++")
 RUN_HINT = "every run begins with [[run]], in two brackets"
-"""Advice for a run that is no element of the array of runs."""
+"""Advice for a `run` table outside of the array of tables."""
 _TWICE = re.compile(
     r"Cannot (?:declare|redefine namespace|mutate immutable namespace) \((.*)\)(?: twice)?$|Cannot overwrite a value$"
 )

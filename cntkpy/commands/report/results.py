@@ -16,7 +16,7 @@ from cntkpy.commands.runs.table import AFTER, FIRST, Cell, Table, rows_of, with_
 MAX_CLASSES = 40
 """With more classes, only the pairs that are confused most are listed."""
 WIDE = 9
-"""Tables with more columns have smaller letters."""
+"""Tables with more columns have a smaller font."""
 MINUTES = len("2026-11-28 10:00")
 """Characters of a time of a start, without seconds."""
 PAIRS = 12

@@ -51,7 +51,7 @@ HEADERS = {
 
 
 class LivePage:
-    """The page of runs, made anew when it is older than a second.
+    """The page of runs, rebuilt when it is older than a second.
 
     Args:
         words: Runs and folders, as `find_runs` takes them.

@@ -64,7 +64,7 @@ class RunRecord(Record):
                 target.emit(record)
 
     def _is_too_dense(self, record: logging.LogRecord) -> bool:
-        """Return True if a record is a value inside of an epoch that no line of the log shows, and too soon."""
+        """Return True for a progress value that the log does not show and that follows the last one too closely."""
         values: dict[str, Any] = getattr(record, "event", None) or {}
         if values.get("event") != "progress" or record.levelno > logging.DEBUG:
             return False

@@ -111,9 +111,8 @@ class Samples:
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each step of each sequence is a sample, bool[N, T], and whether the sequence begins there."""
         n, steps = self.shape[0], self.shape[1] if len(self.shape) > 1 else 1
-        no_steps = (
-            self.form == ITEMS and self.array is not None and self.array.ndim == 1 + len(self.sample_shape)
-        )  # there is no axis of them
+        # Items of the rank of a sample have no axis of steps.
+        no_steps = self.form == ITEMS and self.array is not None and self.array.ndim == 1 + len(self.sample_shape)
         if self.lengths is None and (self.rows is not None or no_steps):
             steps = 1
         lengths = np.full(n, steps) if self.lengths is None else self.lengths

@@ -369,12 +369,12 @@ def test_all_runs_of_a_layer_are_checked_in_turns(tmp_path: Path, monkeypatch: p
     assert (
         analysis.checked.unchecked == "44 of 45 runs are not checked yet: e0-small, e1-small, e10-small, e11-small, ..."
     )
-    found = [finding for finding in analysis.checked.findings() if finding.rule.code == "CK051"]
-    assert [finding.in_runs for finding in found] == ["in run dev-small"] * 2
+    findings = [finding for finding in analysis.checked.findings() if finding.rule.code == "CK051"]
+    assert [finding.in_runs for finding in findings] == ["in run dev-small"] * 2
     analysis.checked.advance(60.0)
     assert analysis.checked.unchecked == ""
-    found = [finding for finding in analysis.checked.findings() if finding.rule.code == "CK051"]
-    assert [finding.in_runs for finding in found] == ["in all 45 runs"] * 2
+    findings = [finding for finding in analysis.checked.findings() if finding.rule.code == "CK051"]
+    assert [finding.in_runs for finding in findings] == ["in all 45 runs"] * 2
 
 
 def test_runs_that_are_not_checked_yet_are_named_in_the_editor(tmp_path: Path) -> None:
@@ -390,8 +390,8 @@ def test_runs_that_are_not_checked_yet_are_named_in_the_editor(tmp_path: Path) -
         first = session.diagnostics()
         assert [item["severity"] for item in first if "not checked yet" in item["message"]] == [3], first
         while any("not checked yet" in item["message"] for item in first):
-            at = {"textDocument": {"uri": path.as_uri()}, "position": {"line": 0, "character": 2}}
-            assert session.send("textDocument/hover", at, request=True) is not None  # answered in between
+            position = {"textDocument": {"uri": path.as_uri()}, "position": {"line": 0, "character": 2}}
+            assert session.send("textDocument/hover", position, request=True) is not None  # answered in between
             first = session.diagnostics()
         assert [item["message"].rpartition("(")[2] for item in first] == ["in all 94 runs)"]
     finally:

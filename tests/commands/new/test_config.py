@@ -315,8 +315,8 @@ def test_nothing_is_overwritten(cntkpy, tmp_path: Path) -> None:
     config = (tmp_path / "d.cntk").read_text()
     again = cntkpy("new", "config", "d.csv", "--target", "y")
     assert again.code == 2 and "there is a d.cntk already" in again.err and "--output NAME.cntk" in again.err
-    other = cntkpy("new", "config", "d.csv", "--target", "y", "--output", "sub/e.cntk")
-    assert other.code == 0, other.err
+    elsewhere = cntkpy("new", "config", "d.csv", "--target", "y", "--output", "sub/e.cntk")
+    assert elsewhere.code == 0, elsewhere.err
     assert (tmp_path / "sub/e.classes/category_c.txt").exists() and (tmp_path / "d.cntk").read_text() == config
     assert cntkpy("check", "--data", "sub/e.cntk").code == 0
 

@@ -27,9 +27,9 @@ COMMANDS = {
 
 def extras_of(page: Path) -> list[str]:
     """The extras of the first line of a page that installs."""
-    found = INSTALL.search(page.read_text(encoding="utf-8"))
-    assert found, f"{page.name} does not say what is to be installed: pip install '.[train]'"
-    return found[1].split(",")
+    install = INSTALL.search(page.read_text(encoding="utf-8"))
+    assert install, f"{page.name} does not say what is to be installed: pip install '.[train]'"
+    return install[1].split(",")
 
 
 def first_failure(page: Path, folder: Path, extras: Sequence[str]) -> str | None:

@@ -292,11 +292,11 @@ def many(count: int = 24) -> list[Run]:
     runs = []
     for number in range(count):
         name = f"20261128-1000{number:02d}-digits"
-        found = events(1 + (count - number) / 10)
-        found[0]["words"] = ["configFile=configs/digits.cntk", f"hidden={number}"]
-        found[0]["settings"] += [{"name": "hidden", "value": str(number)}]
-        found[-1]["status"] = 1 if number == count - 1 else 0
-        run = run_of(Path(f"runs/{name}/log.jsonl"), found)
+        records = events(1 + (count - number) / 10)
+        records[0]["words"] = ["configFile=configs/digits.cntk", f"hidden={number}"]
+        records[0]["settings"] += [{"name": "hidden", "value": str(number)}]
+        records[-1]["status"] = 1 if number == count - 1 else 0
+        run = run_of(Path(f"runs/{name}/log.jsonl"), records)
         run.name = name
         runs.append(run)
     return runs

@@ -312,9 +312,9 @@ def test_a_refresh_in_chromium_keeps_what_the_reader_has_chosen(tmp_path: Path) 
         command = [str(CHROMIUM), *options, server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         server.shutdown()
-    found = re.search(r'data-said="([^"]*)"', done.stdout)
-    assert found is not None, done.stderr
-    said = {name: rest for name, *rest in json.loads(unescape(found[1]))}
+    attribute = re.search(r'data-said="([^"]*)"', done.stdout)
+    assert attribute is not None, done.stderr
+    said = {name: rest for name, *rest in json.loads(unescape(attribute[1]))}
     assert said["before"] == [[False, True, True, True, ",,descending,,,,,", 300, True, True], ["bb", "a"]]
     state, names, title, hidden = said["after"]
     assert state == said["before"][0]

@@ -61,11 +61,11 @@ def test_values_that_are_chosen_again_are_not_trained_again(cntkpy, tmp_path: Pa
     got = cntkpy(*words, files=small.files(""))
     assert got.code == 0, got.err
     assert "5 trials have 2 combinations of values; none is trained twice" in got.err
-    found = rows(tmp_path / "sweeps" / "m")
-    trained = {one["values"]["train/SGD/minibatchSize"]: one for one in found if "same" not in one}
-    assert len(found) == 5
+    trials = rows(tmp_path / "sweeps" / "m")
+    trained = {one["values"]["train/SGD/minibatchSize"]: one for one in trials if "same" not in one}
+    assert len(trials) == 5
     assert len(list((tmp_path / "sweeps" / "m").glob("*/log.jsonl"))) == len(trained) <= 2
-    for one in found:
+    for one in trials:
         first = trained[one["values"]["train/SGD/minibatchSize"]]
         assert one["criterion"] == first["criterion"]
         if "same" in one:
@@ -73,9 +73,9 @@ def test_values_that_are_chosen_again_are_not_trained_again(cntkpy, tmp_path: Pa
             assert f"trial {one['number']} of 5: {one['criterion']:.6g}, not trained again, as trial" in got.out
     storage = optuna_study.open_storage(str(tmp_path / "sweeps/m/study.journal"))
     study = optuna.load_study(study_name="m", storage=storage)
-    assert [trial.value for trial in study.trials] == [one["criterion"] for one in found]
+    assert [trial.value for trial in study.trials] == [one["criterion"] for one in trials]
     assert cntkpy(*words).code == 0
-    assert rows(tmp_path / "sweeps" / "m") == found
+    assert rows(tmp_path / "sweeps" / "m") == trials
 
 
 @pytest.mark.thorough

@@ -299,7 +299,7 @@ def test_draws_of_whole_numbers_that_are_equal_are_trained_once(cntkpy, tmp_path
     words = ["sweep", "m.cntk", "train/SGD/maxEpochs=range(1, 2, log)", "--sampler", "random", "--trials", "4"]
     got = cntkpy(*words, files=small.files(""))
     assert got.code == 0, got.err
-    found = rows(tmp_path / "sweeps" / "m")
-    assert len(found) == 4
-    trained = [one for one in found if "same" not in one]
-    assert len({one["values"]["train/SGD/maxEpochs"] for one in trained}) == len(trained) <= 2
+    trials = rows(tmp_path / "sweeps" / "m")
+    assert len(trials) == 4
+    trained = [trial for trial in trials if "same" not in trial]
+    assert len({trial["values"]["train/SGD/maxEpochs"] for trial in trained}) == len(trained) <= 2

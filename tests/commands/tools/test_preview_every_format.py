@@ -68,9 +68,9 @@ def speech(here: Path) -> None:
     from cntkpy.readers.formats.kaldi.write import write_entry
 
     write_archive(here / "h.ark", FRAMES.items(), here / "h.scp")
-    one = make_header(4, 3).pack() + np.arange(12).astype(">f4").tobytes()
+    utterance = make_header(4, 3).pack() + np.arange(12).astype(">f4").tobytes()
     for name in ("one.mfc", "one.bin"):
-        (here / name).write_bytes(one)
+        (here / name).write_bytes(utterance)
     (here / "l.mlf").write_text(MLF)
     write_entry(str(here / "k.ark"), "u1", np.arange(6, dtype=np.float32).reshape(2, 3))
     (here / "text.ark").write_text("u1  [\n  1 2\n  3 4 ]\n")

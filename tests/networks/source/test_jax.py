@@ -51,9 +51,9 @@ def of_jax(network, *outputs, title="Model"):
 
 def assert_equal(source):
     """Values and gradients are those of the network, compiled: shapes depend on no value."""
-    found = check(source)
-    assert found
-    assert all(item.allowed for item in found), found
+    checked = check(source)
+    assert checked
+    assert all(item.allowed for item in checked), checked
 
 
 def loaded(source):
@@ -90,9 +90,9 @@ def test_some_samples(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_samples(path):
-    found = [pair for pair in networks_of(path) if pair[0] != "cifar"]
-    assert found or path.name in WITHOUT
-    for command, network in found:
+    networks = [pair for pair in networks_of(path) if pair[0] != "cifar"]
+    assert networks or path.name in WITHOUT
+    for command, network in networks:
         assert_equal(of_jax(network, title=command))
 
 
@@ -303,8 +303,8 @@ def test_files_are_clean(tmp_path):
         ruff = f"{sys.prefix}/bin/ruff"
         for words in (["check", "--select", "E,F,I,UP,B,W,C4"], ["format", "--check"]):
             call = [ruff, words[0], "--isolated", "--line-length", "100", *words[1:], str(tmp_path)]
-            found = subprocess.run(call, capture_output=True, text=True, check=False)
-            assert found.returncode == 0, found.stdout
+            done = subprocess.run(call, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout
 
 
 # ---- use
@@ -381,8 +381,8 @@ def test_statistics_move_towards_those_of_a_batch():
     np.testing.assert_allclose(got, normal * params["z"]["weight"] + params["z"]["bias"], atol=1e-5)
     share = 1 - np.exp(-5 / 20)
     for name, wanted in (("mean", x.mean(0)), ("var", x.var(0, ddof=1))):
-        before = state["z"][name]
-        np.testing.assert_allclose(new["z"][name], before + share * (wanted - before), rtol=1e-5)
+        start = state["z"][name]
+        np.testing.assert_allclose(new["z"][name], start + share * (wanted - start), rtol=1e-5)
 
 
 def test_dropout_needs_a_key():

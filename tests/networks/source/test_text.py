@@ -112,9 +112,9 @@ def test_the_last_steps_side_by_side_are_one_call():
     text = source_of(window_network()).text
     assert "last_steps(x, mask, 3, 0.5)" in text
     assert "past_value(" not in text
-    others = source_of(window_network((1, 2, 4))).text
-    assert "last_steps" not in others
-    assert "past_value(" in others
+    larger = source_of(window_network((1, 2, 4))).text
+    assert "last_steps" not in larger
+    assert "past_value(" in larger
 
 
 def test_running_sums_and_softplus_are_calls():
@@ -200,11 +200,11 @@ def test_samples_are_clean(path, monkeypatch, tmp_path):
         (tmp_path / f"{command}.py").write_text(source.text)
     if shutil.which("ruff", path=str(sys.prefix) + "/bin"):
         call = [f"{sys.prefix}/bin/ruff", "check", "--isolated", "--line-length", "100", "--select", "E,F,I,UP,B,W,C4"]
-        found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stdout
+        done = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
         call = [f"{sys.prefix}/bin/ruff", "format", "--diff", "--isolated", "--line-length", "100"]
-        found = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
-        assert found.returncode == 0, found.stdout
+        done = subprocess.run([*call, str(tmp_path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
 
 
 def test_names_of_files_and_nodes_stay_text():

@@ -147,7 +147,7 @@ def is_packed(path: str) -> bool:
 
 
 def _bare_name(path: str) -> str:
-    """Return a name in small letters, without the query of a URL and the ending of a compressed file."""
+    """Return a name in lower case, without the query of a URL and the suffix of a compressed file."""
     name = (path.partition("?")[0] if is_url(path) else path).lower()
     return next((name.removesuffix(ending) for ending in PACKED_ENDINGS if name.endswith(ending)), name)
 

@@ -63,26 +63,26 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_numbers(kind: str) -> None:
     """Missing numbers and NaN become the number of their column; indicators say where."""
-    found = read(
+    values = read(
         kind,
         "x=[dim=3;columns=(a:b:flag);missing=(2.5:-1:0.5)];there=[dim=3;columns=(a:b:city);indicators=true];"
         "y=[dim=1;alias=b;missing=100]",
     )
-    assert found["x"] == [[1.5, 7, 1], [2.5, -1, 0.5], [2.5, 9, 0], [4, -1, 1]]
-    assert found["there"] == [[0, 0, 0], [1, 1, 1], [1, 0, 0], [0, 1, 0]]
-    assert found["y"] == [[7], [100], [9], [100]]
+    assert values["x"] == [[1.5, 7, 1], [2.5, -1, 0.5], [2.5, 9, 0], [4, -1, 1]]
+    assert values["there"] == [[0, 0, 0], [1, 1, 1], [1, 0, 0], [0, 1, 0]]
+    assert values["y"] == [[7], [100], [9], [100]]
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_classes(kind: str) -> None:
     Path("cities.txt").write_text("Ulm\nBonn\n<missing>\n<other>\n")
     city = 'alias=city;format=sparse;labelMappingFile=cities.txt;missing="<missing>";other="<other>"'
-    found = read(
+    values = read(
         kind, f"c=[dim=4;{city}];d=[dim=4;format=sparse;alias=city;missing=none];n=[dim=4;format=sparse;missing=3]"
     )
-    assert np.argmax(found["c"], axis=1).tolist() == [1, 2, 0, 3]
-    assert np.argmax(found["d"], axis=1).tolist() == [0, 3, 2, 1]  # Bonn, Rom, Ulm, and the class that is added
-    assert np.argmax(found["n"], axis=1).tolist() == [0, 3, 2, 1]
+    assert np.argmax(values["c"], axis=1).tolist() == [1, 2, 0, 3]
+    assert np.argmax(values["d"], axis=1).tolist() == [0, 3, 2, 1]  # Bonn, Rom, Ulm, and the class that is added
+    assert np.argmax(values["n"], axis=1).tolist() == [0, 3, 2, 1]
 
 
 def test_columns_without_a_value() -> None:
@@ -90,8 +90,10 @@ def test_columns_without_a_value() -> None:
     Path("e.csv").write_text("a,city,n,x\n,,,1\n,,,2\n")
     Path("cities.txt").write_text("Ulm\n<missing>\n")
     streams = 'a=[dim=1;missing=7];c=[dim=2;alias=city;format=sparse;labelMappingFile=cities.txt;missing="<missing>"]'
-    found = read("csv", f"{streams};n=[dim=3;format=sparse;missing=2];i=[dim=2;columns=(a:x);indicators=true]", "e.csv")
-    assert found == {"a": [[7], [7]], "c": [[0, 1]] * 2, "n": [[0, 0, 1]] * 2, "i": [[1, 0]] * 2}
+    values = read(
+        "csv", f"{streams};n=[dim=3;format=sparse;missing=2];i=[dim=2;columns=(a:x);indicators=true]", "e.csv"
+    )
+    assert values == {"a": [[7], [7]], "c": [[0, 1]] * 2, "n": [[0, 0, 1]] * 2, "i": [[1, 0]] * 2}
 
 
 @pytest.mark.parametrize(
