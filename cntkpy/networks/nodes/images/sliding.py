@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
@@ -89,8 +90,10 @@ def _by_elements(images: Array, kernel: Array, window: Window, groups: int) -> A
     """For each element of the kernel (..., C / groups, M) the image moved by its place, weighted and added."""
     channels, maps = kernel.shape[-2], kernel.shape[-1] // groups
     total: Any = jnp.zeros((), images.dtype)
-    weights = kernel.reshape(-1, channels, groups, maps)
-    for image, weight in zip(moved(images, kernel.shape[:-2], window), weights, strict=True):
+    taps = kernel.shape[:-2]
+    cells = itertools.product(*map(range, taps))
+    for cell, image in zip(cells, moved(images, taps, window), strict=True):
+        weight = kernel[cell].reshape(channels, groups, maps)
         part = image.reshape(*image.shape[:-1], groups, channels)
         total = total + jnp.einsum("...gc,cgm->...gm", part, weight, precision="highest")
     return total.reshape(*total.shape[:-2], groups * maps)
