@@ -136,7 +136,7 @@ class UserError(ValueError):
     """
 
     exit_code = 1
-    process_only: ClassVar[frozenset[str]] = frozenset()
+    _process_only: ClassVar[frozenset[str]] = frozenset()
     """Attributes that other processes do not get, nor the class that has them: networks and texts."""
 
     def __init__(
@@ -197,9 +197,9 @@ class UserError(ValueError):
         return error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {name: value for name, value in self.__dict__.items() if name not in self.process_only}
+        state = {name: value for name, value in self.__dict__.items() if name not in self._process_only}
         kinds: tuple[Any, ...] = type(self).__mro__
-        kind = next(kind for kind in kinds if not kind.process_only)
+        kind = next(kind for kind in kinds if not kind._process_only)
         return _restore, (kind, self.args, {**state, "_hint": self.hint})
 
 

@@ -277,7 +277,7 @@ class NodeError(UserError):
         unknown: The operand whose dimensions are not known, if that is the mistake.
     """
 
-    process_only = frozenset({"node", "unknown"})
+    _process_only = frozenset({"node", "unknown"})
     node: Node
     unknown: Node | None = None
 

@@ -65,7 +65,7 @@ class ScriptError(ConfigError):
         place: The place in the document.
     """
 
-    process_only = frozenset({"place"})
+    _process_only = frozenset({"place"})
     place: Place | None = None
 
 

@@ -37,7 +37,7 @@ class ProgramError(ConfigError):
         place: The place in the text.
     """
 
-    process_only = frozenset({"place"})
+    _process_only = frozenset({"place"})
     place: Place | None = None
 
 
