@@ -15,15 +15,10 @@ from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.parallel.balancing import balance, moves
 from cntkpy.trainers.parallel.process_group import ProcessGroup
 from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, LookAhead
 from cntkpy.trainers.step.shape import Shape
-from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
-
-MIN_WORK, FRAME_BYTES = 1 << 26, 1 << 16
-"""Workers give each other frames from so many weights times samples of a worker on (milliseconds), and up to so many
-bytes of a frame."""
+from cntkpy.trainers.step.stack import Prepared, Stack
 
 
 @dataclass(frozen=True)
@@ -44,13 +39,6 @@ class Part:
     whole: int = 0
     truncated: bool = False
     counts: tuple[int, ...] = ()
-
-    @property
-    def frames(self) -> bool:
-        """Return whether it is single frames without gaps."""
-        shape = self.shape
-        alone = not (shape.sparse or shape.secondary or self.counts or self.truncated)
-        return alone and shape.steps == 1 and self.samples == self.columns == shape.slots
 
     def to_json(self) -> list[Any]:
         """JSON-able form."""
@@ -122,12 +110,10 @@ class SharedBatcher(Batcher):
     Attributes:
         group: the workers.
         ends: called with the samples of a whole minibatch, in order; says whether a stack has to end with it.
-        levels: the workers give each other frames where that takes less time than padding, see `levelling`.
     """
 
     group: ProcessGroup = None  # type: ignore[assignment]
     ends: Callable[[int], bool] = lambda samples: False
-    levels: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,14 +129,13 @@ class SharedBatcher(Batcher):
         batcher: Batcher,
         group: ProcessGroup,
         ends: Callable[[int], bool] | None = None,
-        levels: bool = False,
     ) -> "SharedBatcher":
         """Return the same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {attribute.name: getattr(batcher, attribute.name) for attribute in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["padding"] = batcher.padding.with_own_slots()  # the slots of a sequence are on one device
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
-        return cls(**values, group=group, ends=ends or (lambda samples: False), levels=levels)
+        return cls(**values, group=group, ends=ends or (lambda samples: False))
 
     def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
         """Stacks of consecutive minibatches; see `Batcher.stacks`."""
@@ -227,40 +212,7 @@ class SharedBatcher(Batcher):
         local_parts += [self._nothing() for _ in range(count - len(local_parts))]
         empty = Part(Shape(0, 0, ((1, 1),) * len(self.padding.inputs.sparse), (0,) * self.padding.secondary), 0, 0)
         columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
-        if self.levels and len(self.group.local) == 1 and self._is_worth_levelling():
-            local_parts, columns = self._level(local_parts, columns)
         return [(prepared, whole(column)) for prepared, column in zip(local_parts, columns, strict=True)]
-
-    def _is_worth_levelling(self) -> bool:
-        """Return whether computing a frame takes much longer than sending it."""
-        inputs = self.padding.inputs
-        size = sum(inputs.sizes.values()) * inputs.dtype.itemsize
-        plain = not self.padding.lays_out and not inputs.sparse and not self.exact
-        return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= MIN_WORK
-
-    def _level(self, shares: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
-        """Minibatches and the parts of all workers after these have given each other frames."""
-        planned = [
-            moves([part.samples for part in column]) if all(part.frames for part in column) else []
-            for column in columns
-        ]
-        if not any(planned):
-            return shares, columns
-        names = sorted({stream_of(shares[0].minibatch, node.name) for node in self.padding.inputs.nodes})
-        minibatches = balance(
-            [share.minibatch for share in shares], planned, names, self.group.communicator.rank, self.group.send
-        )
-        for k, some in enumerate(planned):
-            counts = [part.samples for part in columns[k]]
-            for giver, taker, number in some:
-                counts[giver] -= number
-                counts[taker] += number
-            if some:
-                parts = zip(columns[k], counts, strict=True)
-                columns[k] = [replace(p, shape=Shape(1, n), samples=n, columns=n) for p, n in parts]
-            if minibatches[k] is not shares[k].minibatch:
-                shares[k] = self._prepare(minibatches[k])
-        return shares, columns
 
     def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
         """Return whether what is held may fill a stack: few enough bytes, not beyond a minibatch that is due."""

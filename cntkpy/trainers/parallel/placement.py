@@ -60,8 +60,8 @@ class ByProcess(OneDevice):
         return False
 
     def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
-        """Return what makes minibatches of the same shape on all workers, which give each other frames."""
-        return SharedBatcher.like(batcher, self._group, ends_block, levels=True)
+        """Return what makes minibatches of the same shape on all workers."""
+        return SharedBatcher.like(batcher, self._group, ends_block)
 
     def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
         """Return the slots of all workers side by side."""

@@ -89,22 +89,6 @@ class Prepared:
     placed: Placed | None = None
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """Values of a stream that lie in several places until they are copied into a stack.
-
-    Attributes:
-        parts: arrays (rows, dim), or what is like CSR matrices of SciPy.
-    """
-
-    parts: tuple[Any, ...]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of all together."""
-        return sum(part.shape[0] for part in self.parts), self.parts[0].shape[1]
-
-
 def stream_of(minibatch: Minibatch, name: str) -> str:
     """Return the reader's stream for an input node; names ignore case."""
     if name in minibatch.streams:
