@@ -13,7 +13,7 @@ from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.placement import (
     EndsBlock,
     OneDevice,

@@ -81,12 +81,21 @@ class Stack:
 
 @dataclass
 class Prepared:
-    """A minibatch on its way into a stack: its layout, its sparse inputs in order of names, and where they lie."""
+    """A minibatch on its way into a stack.
+
+    Attributes:
+        minibatch: the minibatch.
+        layout: its layout.
+        sparse: its sparse inputs in order of names.
+        placed: where its sequences lie; None: as in `layout`.
+        state: the position of the source after it.
+    """
 
     minibatch: Minibatch
     layout: Layout
     sparse: list[Sparse]
     placed: Placed | None = None
+    state: dict[str, Any] | None = None
 
 
 def stream_of(minibatch: Minibatch, name: str) -> str:

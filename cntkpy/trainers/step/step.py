@@ -27,8 +27,6 @@ from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.rules.update_step import Group, Regularisation, Update
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.ahead import PlacedStack
-from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.context import (
@@ -38,6 +36,7 @@ from cntkpy.trainers.step.context import (
     in_words,
     random_keys,
 )
+from cntkpy.trainers.step.feed import CAPACITY, Batcher, PlacedStack
 from cntkpy.trainers.step.function import make_step
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
