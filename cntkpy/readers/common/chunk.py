@@ -102,9 +102,14 @@ def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:
 
 
 def in_bytes(chunk: Chunk) -> Chunk:
-    """Return a chunk whose large dense streams of whole numbers from 0 to 255, as those of pixels, are bytes."""
+    """Return a chunk whose large dense streams of whole numbers from 0 to 255, as those of pixels, are bytes.
+
+    Streams that share their values go on sharing them.
+    """
+    dense = {id(data.values): data.values for data in chunk.streams.values() if not data.sparse}
+    made = {place: _bytes(values) for place, values in dense.items()}
     streams = {
-        name: data if data.sparse or (values := _bytes(data.values)) is None else replace(data, values=values)
+        name: data if (values := made.get(id(data.values))) is None else replace(data, values=values)
         for name, data in chunk.streams.items()
     }
     return replace(chunk, streams=streams)

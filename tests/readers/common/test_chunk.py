@@ -48,3 +48,11 @@ def test_large_streams_of_pixels_are_bytes(dtype: type) -> None:
         with_other = pixels.copy()
         with_other[-1] = other
         assert kept(with_other) is with_other
+
+
+def test_streams_share_bytes_as_they_share_values() -> None:
+    values = np.zeros(MANY_VALUES, np.float32)
+    streams = {name: StreamData(1, values, np.arange(9), np.array([0, 9])) for name in "xy"}
+    shared = in_bytes(Chunk(streams)).streams
+    assert shared["x"].values is shared["y"].values
+    assert shared["x"].values.dtype == np.uint8
