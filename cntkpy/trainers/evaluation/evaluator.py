@@ -70,8 +70,9 @@ class Evaluator:
         """
         network = network or self.network
         self._done = 0
-        self._parameters = network_parameters(network)
-        # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
+        # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own, and every call
+        # would copy them.
+        self._parameters: dict[str, Any] = jax.device_put(network_parameters(network), may_alias=True)
         self._start: dict[str, Any] = jax.device_put(network_state(network), may_alias=True)
         self._state = dict(self._start)
 

@@ -84,9 +84,7 @@ def each_channel(window: Window) -> Any:
     """The function `(x (N, ..., C), kernel (..., C)) -> (N, ..., C)`: every channel has a kernel of its own."""
 
     def primal(x: Array, kernel: Array) -> Array:
-        weights = row_major(kernel).reshape(-1, kernel.shape[-1])
-        images = moved(x, kernel.shape[:-1], window)
-        return sum(image * weight for image, weight in zip(images, weights, strict=True))
+        return _weighted(x, kernel[..., None, :], window, x.shape[-1])
 
     if default_device().platform != "cpu":
         return primal
@@ -105,6 +103,45 @@ def each_channel(window: Window) -> Any:
         return each_channel(window._replace(padding=inside))(g, turned), to_kernel
 
     return custom_gradient(primal, forward, backward)
+
+
+def few_terms(window: Window, groups: int) -> Any:
+    """The function `(x (N, ..., C), kernel (..., C / groups, M)) -> (N, ..., M)` for few channels and maps.
+
+    Without a gradient it is a sum of weighted images: XLA's convolutions take two to eighteen times as long. With a
+    gradient it is a convolution for each group: in the loop of a training the sum takes longer. The loop over samples
+    keeps the sum out of what follows: XLA would compute it again for each window of a pooling.
+    """
+
+    def primal(x: Array, kernel: Array) -> Array:
+        return jax.lax.map(lambda image: _weighted(image[None], kernel, window, groups)[0], x)
+
+    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
+        return jax.vjp(functools.partial(by_groups, window=window, groups=groups), x, kernel)
+
+    def backward(back: Any, g: Array) -> Gradients:
+        return back(g)
+
+    return custom_gradient(primal, forward, backward)
+
+
+def by_groups(x: Array, kernel: Array, window: Window, groups: int) -> Array:
+    """Convolve each group of channels of x (N, ..., C) with its kernels of (..., C / groups, M), and join the maps."""
+    parts = zip(jnp.split(x, groups, axis=-1), jnp.split(kernel, groups, axis=-1), strict=True)
+    return jnp.concatenate([channels_last(window)(*part) for part in parts], axis=-1)
+
+
+def _weighted(x: Array, kernel: Array, window: Window, groups: int) -> Array:
+    """Add images weighted by the elements of a kernel (..., C / groups, M): (N, ..., M)."""
+    *taps, channels, maps = kernel.shape
+    total: Any = 0
+    for image, weights in zip(
+        moved(x, tuple(taps), window), row_major(kernel).reshape(-1, channels, maps), strict=True
+    ):
+        parts = image.reshape(*image.shape[:-1], groups, channels)
+        for channel in range(channels):
+            total = total + jnp.repeat(parts[..., channel], maps // groups, axis=-1) * weights[channel]
+    return total
 
 
 def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
