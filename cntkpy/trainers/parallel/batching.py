@@ -310,6 +310,8 @@ class SharedBatcher(Batcher):
         devices, share = len(self.group.local), self._share(part)
         if share.slots > self.minibatch_size and not share.sparse:
             self._know_share(share)
-        shape = self.buckets.fit(share, self.minibatch_size, slots_stay=part.truncated, exact=self.exact)
+        shape = self.buckets.fit(
+            share, self.minibatch_size, slots_stay=part.truncated, exact=self.exact, weights=self.weights
+        )
         self.buckets.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
