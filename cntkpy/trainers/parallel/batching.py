@@ -211,7 +211,9 @@ class SharedBatcher(Batcher):
         devices, share, truncated = len(self.group.local), self.own_shape(prepared), self.is_truncated(prepared)
         if share.slots > self.minibatch_size and not share.sparse:
             self._know_share(share)
-        shape = self.buckets.fit(share, self.minibatch_size, slots_stay=truncated, exact=self.exact)
+        shape = self.buckets.fit(
+            share, self.minibatch_size, slots_stay=truncated, exact=self.exact, weights=self.weights
+        )
         self.buckets.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
 
