@@ -6,6 +6,7 @@ take longer than most texts. Lark runs where a text is wrong, for the message.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -73,16 +74,16 @@ class TableParser:
         self._keywords: dict[str, dict[str, str]] = table["keywords"]
         self._ignored = frozenset(table["ignored"])
 
-    def tokens(self, text: str) -> Iterator[Token]:
-        """Iterate over the words of a text, for a grammar whose terminals have patterns.
+    def tokens(self, text: str, position: int, end: int) -> Iterator[Token]:
+        """Iterate over the words of a text between two places, for a grammar whose terminals have patterns.
 
         Raises:
             NotAcceptedError: A character begins no word.
         """
         assert self._words is not None
-        match_at, position, end = self._words.match, 0, len(text)
+        match_at = self._words.match
         while position < end:
-            match = match_at(text, position)
+            match = match_at(text, position, end)
             if match is None:
                 raise NotAcceptedError
             kind, start, position = match.lastgroup, position, match.end()
@@ -110,7 +111,7 @@ class TableParser:
         table, (state, final) = self._states, self._starts[start]
         rules = [(*rule[:2], makers.get(rule[2] or ""), *rule[3:]) for rule in self._rules]
         states, values = [state], []
-        for token in self._with_end(tokens):
+        for token in itertools.chain(tokens, (_END,)):
             kind = token.type
             while True:
                 action = table[state].get(kind)
@@ -122,24 +123,22 @@ class TableParser:
                     values.append(token)
                     break
                 origin, size, make, kept, missing, is_single = rules[~action]
-                children: list[Any] = []
-                if size:
-                    children = values[-size:]
-                    del values[-size:], states[-size:]
-                if kept is not None:
-                    children = _kept(children, kept, missing)
-                value = children[0] if is_single and len(children) == 1 else make(children) if make else children
+                if size == 1 and is_single and kept is None:  # nine of ten: levels of operators without an operator
+                    states.pop()
+                else:
+                    children: list[Any] = []
+                    if size:
+                        children = values[-size:]
+                        del values[-size:], states[-size:]
+                    if kept is not None:
+                        children = _kept(children, kept, missing)
+                    is_child = is_single and len(children) == 1
+                    values.append(children[0] if is_child else make(children) if make else children)
                 state = table[states[-1]][origin]
                 states.append(state)
-                values.append(value)
                 if state == final and token is _END:
-                    return value
+                    return values[-1]
         raise AssertionError("the end of a text ends its parsing")
-
-    @staticmethod
-    def _with_end(tokens: Iterable[Token]) -> Iterator[Token]:
-        yield from tokens
-        yield _END
 
 
 def _kept(children: list[Any], kept: list[tuple[int, bool, int]], missing: int) -> list[Any]:

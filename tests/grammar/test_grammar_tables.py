@@ -65,7 +65,7 @@ def _of_tables(string, start):
     parser = table_parser("brainscript")
     makers = {rule: lambda children, rule=rule: (rule, *map(_value, children)) for rule in RULES}
     try:
-        return parser.parse(parser.tokens(string), start, makers)
+        return parser.parse(parser.tokens(string, 0, len(string)), start, makers)
     except NotAcceptedError:
         return None
 
@@ -108,7 +108,7 @@ def test_forms_are_accepted(string):
 
 def test_a_character_of_no_word_is_not_accepted():
     with pytest.raises(NotAcceptedError):
-        list(table_parser("brainscript").tokens("a ? b"))
+        list(table_parser("brainscript").tokens("a ? b", 0, 5))
 
 
 def test_terminals_are_patterns():

@@ -256,17 +256,18 @@ def _parser(start: str) -> grammars.Parser:
     return grammars.load("brainscript", start=start, lexer="basic")
 
 
-def parse_members(text: Text, string: str | None = None) -> RecordLiteral:
-    """The members of a file.
+def parse_members(text: Text, begin: int = 0, end: int | None = None) -> RecordLiteral:
+    """Parse the members of a file.
 
     Args:
         text: where they stand.
-        string: what is parsed of it, of the same places; all by default.
+        begin: offset of the first one.
+        end: offset after the last one, None: the end of the text.
 
     Raises:
         ConfigError: what is wrong, where, and what was expected.
     """
-    return _parse(text, "start", string)
+    return _parse(text, "start", begin, end)
 
 
 def parse_expression(text: Text) -> Expression:
@@ -274,16 +275,16 @@ def parse_expression(text: Text) -> Expression:
     return _parse(text, "one_expression")
 
 
-def _parse(text: Text, start: str, string: str | None = None) -> Any:
-    string, parser, maker = text.string if string is None else string, table_parser("brainscript"), _TreeMaker(text)
+def _parse(text: Text, start: str, begin: int = 0, end: int | None = None) -> Any:
+    parser, maker = table_parser("brainscript"), _TreeMaker(text)
     makers = {name.rstrip("_"): getattr(maker, name) for name in _RULES}
     try:
-        return parser.parse(parser.tokens(string), start, makers)
+        return parser.parse(parser.tokens(text.string, begin, len(text.string) if end is None else end), start, makers)
     except NotAcceptedError:
         from lark.exceptions import UnexpectedInput
 
         try:
-            _parser(start).parse(string)
+            _parser(start).parse(" " * begin + text.string[begin:end])
         except UnexpectedInput as problem:
             raise _syntax_error(text, problem) from None
         raise
