@@ -8,7 +8,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntkpy.networks import nodes
-from cntkpy.networks.builders.ndl.expand import ARRAYS
+from cntkpy.networks.builders.ndl.groups import ARRAYS
 from cntkpy.networks.builders.ndl.parse import Macro, Word
 from cntkpy.networks.builders.ndl.scope import (
     MAX_STEPS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, nearest, suggestion
+from cntkpy.networks.builders.ndl.groups import ARRAYS, GROUP_ARRAYS
 from cntkpy.networks.builders.ndl.parse import Array, Assignment, Call, Macro, Option, Statement, Word, calls_in
 from cntkpy.networks.builders.ndl.scope import (
     NUMBER,
@@ -25,21 +26,11 @@ from cntkpy.networks.builders.ndl.scope import (
     followed,
 )
 from cntkpy.networks.builders.ndl.text import Place, error, warning
+from cntkpy.networks.graph.network import GROUPS
 
 MAX_DEPTH = 100  # macros inside macros, calls inside calls
 MAX_CALLS = 100_000  # expanded calls of one script
 MAX_WORK = 300_000  # expanded statements and arguments of one script
-
-GROUPS = ("feature", "label", "criterion", "evaluation", "output")
-ARRAYS = {  # in the order in which they are looked at
-    "featurenodes": "feature",
-    "labelnodes": "label",
-    "criterionnodes": "criterion",
-    "evalnodes": "evaluation",
-    "outputnodes": "output",
-    "criterianodes": "criterion",
-}
-GROUP_ARRAYS = ("FeatureNodes", "LabelNodes", "CriterionNodes", "EvalNodes", "OutputNodes")
 
 
 class Expander:
