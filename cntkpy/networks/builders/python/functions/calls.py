@@ -44,7 +44,7 @@ def _library() -> tuple[Evaluator, Record, Place]:
     names = {"precision": "float", "deviceId": -1.0, "traceLevel": 0.0}
     core = root_scope(evaluator, names)
     text = joined_text([*nodes.files("python.bs"), LIBRARY], "<Python's library>")
-    evaluator.library.append(text)
+    evaluator.messages.library.append(text)
     return evaluator, evaluator.evaluate(library_members(text), core), Place(text, 0, 0)
 
 
