@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph.shapes import Shape, size
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int32
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import TypeIs
 
-Array = Any
+
+class Compressed(Protocol):
+    """A CSR matrix of scipy."""
+
+    indptr: NDArray[np.int32]
+    indices: NDArray[np.int32]
+    data: NDArray[np.generic]
+    shape: tuple[int, int]
 
 
 class Sparse(NamedTuple):
@@ -26,11 +35,11 @@ class Sparse(NamedTuple):
     """
 
     rows: Int32[Array, " U"]
-    index: Int32[Array, "T S K"]
+    index: Int32[Array, "T S K"]  # pyright: ignore[reportIncompatibleMethodOverride]
     values: Float[Array, "T S K"]
 
     @classmethod
-    def from_csr(cls, csr: Any, T: int, S: int, dtype: Any = "float32", exact: bool = False) -> Sparse:
+    def from_csr(cls, csr: Compressed, T: int, S: int, dtype: DTypeLike = "float32", exact: bool = False) -> Sparse:
         """From a scipy CSR matrix `(T*S, width)`, row `t*S + s`.
 
         K and U are rounded up to powers of two (unless `exact`), so that few shapes occur.
@@ -51,7 +60,8 @@ class Sparse(NamedTuple):
         )
         index[where] = local
         values[where] = csr.data
-        return cls(rows, index.reshape(T, S, entries), values.reshape(T, S, entries))
+        cells = rows, index.reshape(T, S, entries), values.reshape(T, S, entries)
+        return cls(*cast("tuple[Array, Array, Array]", cells))
 
     def elements(self) -> Int32[Array, "T S K"]:
         """Global element indices `(T, S, K)`."""
@@ -82,6 +92,6 @@ class RowGradient(NamedTuple):
         return jnp.zeros_like(parameter).at[self.rows].add(self.values)
 
 
-def is_sparse(value: object) -> bool:
+def is_sparse(value: object) -> TypeIs[Sparse]:
     """Return whether a value is `Sparse`."""
     return isinstance(value, Sparse)

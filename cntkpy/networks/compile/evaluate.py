@@ -16,7 +16,7 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Batch, PackedGrid
 from cntkpy.networks.arrays.images import Turned, is_turned, plain
-from cntkpy.networks.arrays.lazy import jax, jnp, prepare
+from cntkpy.networks.arrays.lazy import Array, jax, jnp, prepare
 from cntkpy.networks.arrays.packing import batch_apart, together
 from cntkpy.networks.arrays.sparse import RowGradient, is_sparse
 from cntkpy.networks.compile import recurrence
@@ -33,6 +33,8 @@ from cntkpy.networks.nodes.call import DEFAULT_SETTINGS, Context, Settings, mask
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
+
+    from cntkpy.networks.arrays.sparse import Sparse
 
 __all__ = [
     "LENGTHS",
@@ -54,7 +56,6 @@ __all__ = [
     "with_values",
 ]
 
-Array = Any
 Values = dict[Node, Any]
 
 PROBLEM = "/problem"
@@ -64,7 +65,7 @@ LENGTHS = "/lengths"
 """Key among values of the step counts on an axis that a node makes."""
 
 
-def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array:
+def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array | Sparse:
     """Value of an input, parameter or pre-computed node."""
     assert node.shape is not None
     if node.kind.layout == "always":
@@ -94,7 +95,7 @@ def _run(
     parameters: Mapping[str, Array],
     state: Mapping[str, Array],
     batch: Batch,
-    key: Array,
+    key: Array | None,
     settings: Settings,
     gathered: Mapping[str, Array],
     matrices: Mapping[tuple[str, ...], Array] | None = None,
@@ -120,7 +121,7 @@ def context_of(
     plan: Plan,
     state: Mapping[str, Array],
     batch: Batch,
-    key: Array,
+    key: Array | None,
     settings: Settings,
     gathered: Mapping[str, Array],
 ) -> Context:
@@ -179,7 +180,8 @@ def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
     for node in inputs:
         data = batch.inputs.get(node.name)
         if data is not None:
-            return data.index.shape[:2] if is_sparse(data) else (data.shape[0], data.shape[1])
+            cells = data.index if is_sparse(data) else data
+            return cells.shape[0], cells.shape[1]
     return (1, 1)
 
 
@@ -204,7 +206,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Array = None,
+        key: Array | None = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
@@ -248,7 +250,7 @@ def compile_gradient(
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Array = None,
+        key: Array | None = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
         rows = {
@@ -345,7 +347,7 @@ def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
 
 def _dense(node: Node, value: Any) -> Array:
     if is_sparse(value):
-        return value.dense(*value.index.shape[:2], node.shape)
+        return value.dense(value.index.shape[0], value.index.shape[1], node.shape)
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.products import by_slot
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.compile.group_steps import GroupSteps
@@ -17,8 +17,6 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.call import Context, masked
-
-Array = Any
 
 
 def run_group(plan: Plan, group: StepGroup, values: dict[Node, Array], context: Context) -> None:

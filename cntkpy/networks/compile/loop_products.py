@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import dot
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.plan import Plan
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["JoinedProduct", "dense", "differentiable_loop", "joined_products"]
 
-Array = Any
 Values = Mapping[Node, Any]
 Loop = Callable[[list[Array], Any, Any], tuple[Any, list[Array]]]
 
@@ -34,7 +33,7 @@ def _plain(x: Array, weights: Array, added: Array) -> Array:
     return dot(x, weights)
 
 
-def _plain_forward(x: Array, weights: Array, added: Array) -> tuple[Array, Residuals]:
+def _plain_forward(x: Array, weights: Array, added: Array) -> tuple[Array, Array]:
     return dot(x, weights), weights
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.packing import at_every_step, together
 from cntkpy.networks.compile.apply import apply
 from cntkpy.networks.compile.loop_products import JoinedProduct, dense, differentiable_loop, joined_products
@@ -21,7 +21,6 @@ from cntkpy.networks.nodes.call import Context
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-Array = Any
 
 CARRIED = "/past"
 """Key in the state of activations that truncated sequences carry; their axes are step, slot, ..."""
@@ -234,7 +233,7 @@ class _Loop:
             context = self._context.step(mask, to_start, to_end, key, masks)
             now: dict[Node, Array] = dict(zip(self.constants, inputs["constants"], strict=True))
             now.update({node: x[None] for node, x in zip(self.sequences, sequences, strict=True)})
-            operands: list[Array] = [None] * len(self._products)
+            operands: list[Array | None] = [None] * len(self._products)
             for node in self.nodes:
                 if (k := self._product_of.get(node)) is None:
                     now[node] = self._node(node, now, past, context, whole)

@@ -9,13 +9,22 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, default_device, jax, jnp, row_major
+from cntkpy.networks.arrays.lazy import (
+    Array,
+    Gradients,
+    Residuals,
+    custom_gradient,
+    default_device,
+    jax,
+    jnp,
+    row_major,
+)
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread
 
-Array = Any
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
 
@@ -35,11 +44,14 @@ class Window(NamedTuple):
     kernel_spread: Sizes
 
 
+Convolve = Callable[[Array, Array], Array]
+"""A convolution of images and kernels."""
+
 MOST_AXES = 2
 """Axes between N and C up to which XLA has fast code for CPUs."""
 
 
-def channels_last(window: Window) -> Any:
+def channels_last(window: Window) -> Convolve:
     """The function `(x (N, ..., C), kernel (..., C, M)) -> (N, ..., M)`."""
     on_cpu, dense = default_device().platform == "cpu", set(window.spread) == {1}
     if on_cpu and dense and len(window.stride) > MOST_AXES:
@@ -80,7 +92,7 @@ def channels_last(window: Window) -> Any:
     return custom_gradient(primal, forward, backward)
 
 
-def few_channels(window: Window, groups: int) -> Any:
+def few_channels(window: Window, groups: int) -> Convolve:
     """The function `(x (N, ..., C), kernel (..., C / groups, M)) -> (N, ..., M)` as a sum of weighted images.
 
     The sum has a term for each element of a kernel and each channel of a group. With a channel for each group it has
@@ -91,7 +103,8 @@ def few_channels(window: Window, groups: int) -> Any:
         weights = row_major(kernel).reshape(-1, *kernel.shape[-2:])
         images = (_channels(image, groups, kernel) for image in moved(x, kernel.shape[:-2], window))
         pairs = zip(images, weights, strict=True)
-        return sum(image * weight for parts in pairs for image, weight in zip(*parts, strict=True))
+        terms = (image * weight for parts in pairs for image, weight in zip(*parts, strict=True))
+        return functools.reduce(operator.add, terms)
 
     if default_device().platform != "cpu":
         return primal
