@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import Array, jnp
@@ -26,7 +26,8 @@ class Compressed(Protocol):
 class Sparse(NamedTuple):
     """Sparse cells with K entries each (padded with value 0), on T time steps and S slots.
 
-    The distinct elements that occur are listed once, so that only these rows of a weight matrix are touched.
+    The distinct elements that occur are listed once, so that only these rows of a weight matrix are touched. Arrays are
+    those of NumPy in a minibatch, those of JAX in a compiled program.
 
     Attributes:
         rows: int32 `(U,)`, the distinct element indices; padding is the width (out of range).
@@ -34,9 +35,9 @@ class Sparse(NamedTuple):
         values: `(T, S, K)`.
     """
 
-    rows: Int32[Array, " U"]
-    index: Int32[Array, "T S K"]  # pyright: ignore[reportIncompatibleMethodOverride]
-    values: Float[Array, "T S K"]
+    rows: Int32[Any, " U"]
+    index: Int32[Any, "T S K"]
+    values: Float[Any, "T S K"]
 
     @classmethod
     def from_csr(cls, csr: Compressed, T: int, S: int, dtype: DTypeLike = "float32", exact: bool = False) -> Sparse:
@@ -60,16 +61,16 @@ class Sparse(NamedTuple):
         )
         index[where] = local
         values[where] = csr.data
-        cells = rows, index.reshape(T, S, entries), values.reshape(T, S, entries)
-        return cls(*cast("tuple[Array, Array, Array]", cells))
+        return cls(rows, index.reshape(T, S, entries), values.reshape(T, S, entries))
 
     def elements(self) -> Int32[Array, "T S K"]:
         """Global element indices `(T, S, K)`."""
         return self.rows[self.index]
 
-    def dense(self, T: int, S: int, shape: Shape | None) -> Float[Array, "T S ..."]:
+    def dense(self, shape: Shape | None) -> Float[Array, "T S ..."]:
         """As a dense array `(T, S, *reversed(shape))`."""
         assert shape is not None
+        T, S = self.index.shape[0], self.index.shape[1]
         cells = jnp.arange(T * S)[:, None]
         flat = jnp.zeros((T * S, size(shape)), self.values.dtype)
         flat = flat.at[cells, self.elements().reshape(T * S, -1)].add(self.values.reshape(T * S, -1))

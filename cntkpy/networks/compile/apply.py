@@ -40,10 +40,7 @@ def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -
     assert kind.forward is not None, kind.name
     call = Call(node, context, order)
     if not kind.sparse:
-        arrays = [
-            a.dense(a.index.shape[0], a.index.shape[1], i.shape) if is_sparse(a) else a
-            for i, a in zip(node.connected, arrays, strict=True)
-        ]
+        arrays = [a.dense(i.shape) if is_sparse(a) else a for i, a in zip(node.connected, arrays, strict=True)]
     arrays = context.numbers.operands(node, arrays)
     if kind.images:
         return kind.forward(call, *arrays)

@@ -24,6 +24,7 @@ from cntkpy.networks.compile.apply import apply_to_images
 from cntkpy.networks.compile.differentiable import check_gradient, row_parameters
 from cntkpy.networks.compile.flat import Flat
 from cntkpy.networks.compile.group_blocks import run_group
+from cntkpy.networks.compile.loop_products import dense
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.compile.step_groups import StepGroup
 from cntkpy.networks.graph.axes import fallible, is_kept, operating
@@ -211,7 +212,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
         inputs = {
-            name: plan.numbers.given(_as_in(batch, node, _dense(node, values[node]), context))
+            name: plan.numbers.given(_as_in(batch, node, dense(values[node], node), context))
             for name, node in zip(plan.names, plan.outputs, strict=True)
         }
         for axis in plan.made_axes:
@@ -345,12 +346,6 @@ def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
     return together(value, lie)
 
 
-def _dense(node: Node, value: Any) -> Array:
-    if is_sparse(value):
-        return value.dense(value.index.shape[0], value.index.shape[1], node.shape)
-    return value
-
-
 def network_parameters(network: ValidatedNetwork) -> dict[str, np.ndarray]:
     """The trainable parameters by name (of the reversed shapes)."""
     return {node.name: _value(node, network) for node in network.parameters()}
@@ -403,7 +398,7 @@ def start_values(network: ValidatedNetwork) -> dict[str, np.ndarray]:
     return network_state(network) | network_parameters(network)
 
 
-def store(network: ValidatedNetwork, values: Mapping[str, Array]) -> None:
+def store(network: ValidatedNetwork, values: Mapping[str, Array | np.ndarray]) -> None:
     """Write parameters and state into the nodes; arrays of the network's element type are not copied."""
     for name, array in values.items():
         if name in network.nodes:
@@ -412,7 +407,7 @@ def store(network: ValidatedNetwork, values: Mapping[str, Array]) -> None:
             network.nodes[name.removesuffix("/samples")].samples = int(np.asarray(array))
 
 
-def with_values(network: ValidatedNetwork, values: Mapping[str, Array]) -> ValidatedNetwork:
+def with_values(network: ValidatedNetwork, values: Mapping[str, Array | np.ndarray]) -> ValidatedNetwork:
     """Return the same network with other values, for instance to save it; see `store`."""
     copied = ValidatedNetwork(network.copied())
     store(copied, values)

@@ -64,7 +64,7 @@ def _in_blocks(
         context: of the axis.
     """
     outside = [i for i in dict.fromkeys(i for node in nodes for i in node.connected) if i not in {*nodes, *steps}]
-    by_step = {i: dense(values[i], i, context) for i in outside if i.has_layout}
+    by_step = {i: dense(values[i], i) for i in outside if i.has_layout}
     fixed = {i: values[i] for i in outside if not i.has_layout}
     grid = context.grid(None)
     size = steps_of_block(context.T, elements, one_slot=True)

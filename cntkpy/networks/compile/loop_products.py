@@ -148,7 +148,7 @@ def _spread(product: Node, leaf: Node | None, values: Values, context: Context) 
     shape, width = tuple(reversed(product.shape or ())), _rows(product)
     if leaf is None:
         return jnp.zeros(width, context.dtype)
-    value, grid = dense(values[leaf], leaf, context), (context.T, context.S)
+    value, grid = dense(values[leaf], leaf), (context.T, context.S)
     lead = grid if leaf.has_layout else ()
     missing = len(shape) - (value.ndim - len(lead))
     value = value.reshape(*value.shape[: len(lead)], *(1,) * missing, *value.shape[len(lead) :])
@@ -228,9 +228,9 @@ def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
     return custom_gradient(primal, forward, backward)
 
 
-def dense(value: Any, node: Node, context: Context) -> Float[Array, "T S ..."]:
+def dense(value: Any, node: Node) -> Float[Array, "T S ..."]:
     """A value with minibatch data, not sparse."""
-    return value.dense(context.T, context.S, node.shape) if is_sparse(value) else value
+    return value.dense(node.shape) if is_sparse(value) else value
 
 
 def _matrix(x: Array) -> Array:

@@ -44,9 +44,9 @@ class Settings(NamedTuple):
         bn_blend_time_constant: the same for blending.
     """
 
-    dropout_rate: Float[Array, ""] | None = None
-    bn_time_constant: Float[Array, ""] | None = None
-    bn_blend_time_constant: Float[Array, ""] | None = None
+    dropout_rate: Float[Array, ""] | float | None = None
+    bn_time_constant: Float[Array, ""] | float | None = None
+    bn_blend_time_constant: Float[Array, ""] | float | None = None
 
 
 DEFAULT_SETTINGS = Settings()

@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 Signature = tuple[Hashable, ...]
-"""What equal blocks have in common."""
+"""Description that equal blocks share."""
 
 
 class _Places:

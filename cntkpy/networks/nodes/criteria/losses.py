@@ -85,7 +85,7 @@ def _cross_entropy_with_softmax(call: Call, labels: Array | Sparse, z: Array | S
 
 def _plain(call: Call, value: Array | Sparse, index: int) -> Array:
     if is_sparse(value):
-        value = value.dense(call.context.T, call.context.S, call.node.input(index).shape)
+        value = value.dense(call.node.input(index).shape)
     return call.flat(value, index)
 
 

@@ -111,11 +111,11 @@ def _times(call: Call, a: Array | Sparse, x: Array | Sparse) -> Array:
     out = shapes.size(a_node.shape[:rank])
     inner = shapes.size(a_node.shape[rank:])
     if is_sparse(a):
-        a = a.dense(call.context.T, call.context.S, a_node.shape)
+        a = a.dense(a_node.shape)
     if is_sparse(x):
         if not a_node.has_layout and rank == 1 and len(x_node.shape) == len(a_node.shape) - 1:
             return _sparse_product(_rows_of(call, a.reshape(inner, out), x), x)
-        x = x.dense(call.context.T, call.context.S, x_node.shape)
+        x = x.dense(x_node.shape)
     if a_node.has_layout:
         lead = a.shape[:2]
         left = a.reshape(*lead, inner, out)

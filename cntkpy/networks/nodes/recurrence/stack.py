@@ -172,7 +172,7 @@ class Direction(NamedTuple):
     state_bias: list[Array]
 
 
-def directions(node: Node, flat: Array) -> list[Direction]:
+def directions(node: Node, flat: Any) -> list[Direction]:
     """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
 
     Args:
