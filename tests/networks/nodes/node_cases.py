@@ -149,7 +149,6 @@ CELLS = [
     ("log", "Log", [(">", 3, 2)], {}, np.log),
     ("log_plus", "LogPlus", [(3,), ("P", 3, 1)], {}, lambda x, y: np.logaddexp(x[:, None], y)),
     ("sigmoid", "Sigmoid", [(3, 2)], {}, lambda x: 1 / (1 + np.exp(-x))),
-    ("softplus", "Softplus", [(3, 2)], {}, lambda x: np.log1p(np.exp(x))),
     ("tanh", "Tanh", [(3, 2)], {}, np.tanh),
     ("relu", "RectifiedLinear", [(3, 2)], {}, lambda x: np.maximum(x, 0)),
     ("cosine", "Cos", [(3, 2)], {}, np.cos),

@@ -346,7 +346,6 @@ KINDS = [
         options=(Option("exact", BOOLEAN, False, "no cut where one operand is far below the other, as in CNTK 2"),),
     ),
     _unary("Sigmoid", "Logistic function.", lambda call, x: jax.nn.sigmoid(x), "1 / (1 + e^-x)", onnx="Sigmoid"),
-    _unary("Softplus", "Smooth positive part.", lambda call, x: jax.nn.softplus(x), "ln(1 + e^x)"),
     _unary("Tanh", "Hyperbolic tangent.", lambda call, x: jnp.tanh(x), "tanh x", onnx="Tanh"),
     _unary(
         "RectifiedLinear",

@@ -87,14 +87,8 @@ def hardmax(use: Use) -> str:
     return use.shaped(emit.cast(chosen), dims)
 
 
-def softplus(use: Use) -> str:
-    """Return the logarithm of 1 + e^x; onnxruntime has no Softplus in double precision."""
-    return use.emit.op("Log", use.emit.op("Add", use.emit.real(1.0), use.emit.op("Exp", use.names[0])))
-
-
 RULES: dict[str, Rule] = {
     "DiagTimes": diag_times,
-    "Softplus": softplus,
     "Reciprocal": reciprocal,
     "Sqrt": root,
     "Log": logarithm,

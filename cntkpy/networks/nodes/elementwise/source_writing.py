@@ -164,7 +164,6 @@ RULES: dict[str, Rule] = {
     "ElementFunction": _element_function,
     "LogPlus": _log_plus,
     "Sigmoid": _function("sigmoid"),
-    "Softplus": _function("softplus"),
     "Tanh": _function("tanh"),
     "RectifiedLinear": _function("relu"),
     "Cosine": _function("cos"),
