@@ -203,11 +203,11 @@ class Buckets:
     def _closer(self, shape: Shape, holding: Shape, slots_stay: bool, program: float) -> Shape:
         """Return the bucket of a minibatch that one holds already: that one, until a closer one would have saved
         the work of making its program."""
-        own = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
-        if own == holding or own.work >= holding.work:
+        closer = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
+        if closer == holding or closer.work >= holding.work:
             return holding
         if len(self.saved) < MOST_CANDIDATES:
-            self.saved.setdefault(own, 0.0)
+            self.saved.setdefault(closer, 0.0)
         for candidate in self.saved:
             if candidate.holds(shape) and (candidate.slots == shape.slots or not slots_stay):
                 self.saved[candidate] += max(0.0, holding.work - candidate.work)

@@ -182,7 +182,7 @@ class Batcher:
     fill_seconds = FILL_SECONDS
     """A stack is not filled further after that time."""
     fails_late = True
-    """What a source raises is raised after the minibatches before it."""
+    """True: an error of the source is raised after the minibatches before it."""
     is_quick = False
     """The next stack may be read while results are waited for that are due now."""
 

@@ -9,13 +9,21 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, default_device, jax, jnp, row_major
+from cntkpy.networks.arrays.lazy import (
+    Array,
+    Gradients,
+    Residuals,
+    custom_gradient,
+    default_device,
+    jax,
+    jnp,
+    row_major,
+)
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread
 
-Array = Any
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
 
@@ -35,11 +43,14 @@ class Window(NamedTuple):
     kernel_spread: Sizes
 
 
+Convolve = Callable[[Array, Array], Array]
+"""A convolution of images and kernels."""
+
 MOST_AXES = 2
 """Axes between N and C up to which XLA has fast code for CPUs."""
 
 
-def channels_last(window: Window) -> Any:
+def channels_last(window: Window) -> Convolve:
     """The function `(x (N, ..., C), kernel (..., C, M)) -> (N, ..., M)`."""
     on_cpu, dense = default_device().platform == "cpu", set(window.spread) == {1}
     if on_cpu and dense and len(window.stride) > MOST_AXES:
@@ -80,7 +91,7 @@ def channels_last(window: Window) -> Any:
     return custom_gradient(primal, forward, backward)
 
 
-def each_channel(window: Window) -> Any:
+def each_channel(window: Window) -> Convolve:
     """The function `(x (N, ..., C), kernel (..., C)) -> (N, ..., C)`: every channel has a kernel of its own."""
 
     def primal(x: Array, kernel: Array) -> Array:
@@ -105,7 +116,7 @@ def each_channel(window: Window) -> Any:
     return custom_gradient(primal, forward, backward)
 
 
-def few_terms(window: Window, groups: int) -> Any:
+def few_terms(window: Window, groups: int) -> Convolve:
     """The function `(x (N, ..., C), kernel (..., C / groups, M)) -> (N, ..., M)` for few channels and maps.
 
     Without a gradient it is a sum of weighted images: XLA's convolutions take two to eighteen times as long. With a
@@ -114,12 +125,15 @@ def few_terms(window: Window, groups: int) -> Any:
     """
 
     def primal(x: Array, kernel: Array) -> Array:
-        return jax.lax.map(lambda image: _weighted(image[None], kernel, window, groups)[0], x)
+        def sample(image: Array) -> Array:
+            return _weighted(image[None], kernel, window, groups)[0]
 
-    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
+        return jax.lax.map(sample, x)
+
+    def forward(x: Array, kernel: Array) -> tuple[Array, Callable[[Array], Gradients]]:
         return jax.vjp(functools.partial(by_groups, window=window, groups=groups), x, kernel)
 
-    def backward(back: Any, g: Array) -> Gradients:
+    def backward(back: Callable[[Array], Gradients], g: Array) -> Gradients:
         return back(g)
 
     return custom_gradient(primal, forward, backward)
@@ -134,7 +148,7 @@ def by_groups(x: Array, kernel: Array, window: Window, groups: int) -> Array:
 def _weighted(x: Array, kernel: Array, window: Window, groups: int) -> Array:
     """Add images weighted by the elements of a kernel (..., C / groups, M): (N, ..., M)."""
     *taps, channels, maps = kernel.shape
-    total: Any = 0
+    total = jnp.zeros((), x.dtype)
     for image, weights in zip(
         moved(x, tuple(taps), window), row_major(kernel).reshape(-1, channels, maps), strict=True
     ):

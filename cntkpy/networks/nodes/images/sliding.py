@@ -7,11 +7,9 @@ import math
 from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import default_device, jnp
+from cntkpy.networks.arrays.lazy import Array, default_device, jnp
 from cntkpy.networks.nodes.images.channels_last import Window, by_groups, channels_last, each_channel, few_terms, moved
 from cntkpy.networks.nodes.images.geometry import Geometry
-
-Array = Any
 
 SEVERAL = 32
 """Up to so many groups of several channels are convolutions of their own: XLA's code for CPUs does them six times as
