@@ -280,8 +280,8 @@ class Together(Later[Minibatch, Prepared]):
         empty = batcher.no_part()
         columns = [[parts[k] if k < len(parts) else empty for _, parts in plans] for k in range(count)]
         return [
-            PreparedPart(own.minibatch, own.layout, own.sparse, own.placed, own.state, whole=whole(column))
-            for own, column in zip(taken, columns, strict=True)
+            PreparedPart(part.minibatch, part.layout, part.sparse, part.placed, part.state, whole=whole(column))
+            for part, column in zip(taken, columns, strict=True)
         ]
 
     def _is_enough(self) -> bool:

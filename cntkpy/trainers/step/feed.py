@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.step.axes import network_axes
 from cntkpy.trainers.step.buckets import COMPILE_WORK, Buckets
@@ -77,8 +78,6 @@ SLOW_SECONDS = 1.0
 
 S = TypeVar("S")
 T = TypeVar("T")
-State = dict[str, Any]
-"""The position of a source, JSON-able."""
 
 
 class Stage(Iterator[T]):
@@ -182,7 +181,7 @@ class Batcher:
     fill_seconds = FILL_SECONDS
     """A stack is not filled further after that time."""
     fails_late = True
-    """What a source raises is raised after the minibatches before it."""
+    """An error of a source is raised after the minibatches before it."""
     is_quick = False
     """The next stack may be read while results are waited for that are due now."""
 
