@@ -19,11 +19,10 @@ from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.nodes.sampling.kinds import DRAWN
-from cntkpy.trainers.step.ahead import PlacedStack
-from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.context import Callback, StepContext, carry, in_words, minibatch_of, with_row
+from cntkpy.trainers.step.feed import CAPACITY, Batcher, PlacedStack
 from cntkpy.trainers.step.memory import has_own_memory, place
 from cntkpy.trainers.step.sequence_problems import check_sequences
 from cntkpy.trainers.step.stack import Stack

@@ -8,7 +8,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import default_device, jnp
-from cntkpy.networks.nodes.images.channels_last import Window, by_groups, channels_last, few_channels, few_maps, moved
+from cntkpy.networks.nodes.images.channels_last import Window, channels_last, each_channel, few_maps, moved
 from cntkpy.networks.nodes.images.geometry import Geometry
 
 Array = Any
@@ -17,13 +17,9 @@ SEVERAL = 32
 """Up to so many groups of several channels are convolutions of their own: XLA's code for CPUs does them six times as
 fast as one convolution with groups, and compiles each of them in 0.05 seconds."""
 
-MOST_TERMS = 64
-"""Up to so many elements of a kernel, times up to `FEW` channels, CPUs add weighted images."""
-
-FEW = 4
-
-FEW_MAPS = 16
-"""Up to so many maps XLA's convolution of few channels is slow: for 17 it takes a fifth of the time for 16."""
+FEW_MAPS, MOST_TERMS = 16, 64
+"""XLA's convolution is slow for up to so many maps: for 17 maps of one channel it takes a fifth of the time for 16. So
+many elements of a kernel are terms of a sum at most."""
 
 LONGEST_BAND = 512
 """Elements of an axis up to which a kernel along it is a product with a matrix."""
@@ -45,27 +41,18 @@ def convolve(images: Array, kernel: Array, geometry: Geometry, groups: int = 1) 
     window = Window(geometry.stride, geometry.padding, (1,) * len(geometry.stride), geometry.dilation)
     if groups == 1:
         return (few_maps if _has_few_maps(kernel) else channels_last)(window)(images, kernel)
-    if groups == images.shape[-1] == kernel.shape[-1] or _few_terms(kernel, groups):
-        return few_channels(window, groups)(images, kernel)
+    if groups == images.shape[-1] == kernel.shape[-1]:
+        return each_channel(window)(images, kernel[..., 0, :])
     if kernel.shape[-2] == 1 or groups > SEVERAL:
         return _by_elements(images, kernel, window, groups)
-    return by_groups(images, kernel, window, groups)
+    parts = zip(jnp.split(images, groups, axis=-1), jnp.split(kernel, groups, axis=-1), strict=True)
+    return jnp.concatenate([channels_last(window)(*part) for part in parts], axis=-1)
 
 
 def _has_few_maps(kernel: Array) -> bool:
     """Return whether CPUs add weighted images for kernels (..., C, M) where there is no gradient."""
     on_cpu = default_device().platform == "cpu"
     return on_cpu and kernel.shape[-1] <= FEW_MAPS and math.prod(kernel.shape[:-1]) <= MOST_TERMS
-
-
-def _few_terms(kernel: Array, groups: int) -> bool:
-    """Return whether CPUs add weighted images for kernels (..., C / groups, M) of so many groups."""
-    on_cpu = default_device().platform == "cpu"
-    return (
-        on_cpu
-        and max(kernel.shape[-2], kernel.shape[-1] // groups) <= FEW
-        and math.prod(kernel.shape[:-1]) <= MOST_TERMS
-    )
 
 
 def _only_axis(geometry: Geometry) -> int | None:
