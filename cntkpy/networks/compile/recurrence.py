@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.packing import at_every_step, together
 from cntkpy.networks.compile.apply import apply
 from cntkpy.networks.compile.loop_products import JoinedProduct, dense, differentiable_loop, joined_products
@@ -24,7 +24,6 @@ from cntkpy.networks.nodes.call import Context
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-Array = Any
 
 CARRIED = "/past"
 """Key in the state of activations that truncated sequences carry; their axes are step, slot, ..."""
@@ -57,7 +56,7 @@ def _along(value: Array, node: Node, context: Context) -> Array:
     """The value of a node outside of a loop; where sequences share slots, one of each sequence comes to its steps."""
     if context.packed is None or node.axis != ONE:
         return value
-    return at_every_step(dense(value, node, context.on(ONE))[0], context.packed)
+    return at_every_step(dense(value, node)[0], context.packed)
 
 
 def _carry_name(source: Node) -> str:
@@ -77,7 +76,7 @@ def shift(
     """
     if initial is not None:
         initial = _along(initial, node.input(1), context)
-    source = dense(source, node.input(0), context)
+    source = dense(source, node.input(0))
     steps = int(node.options["timeStep"])
     length = source.shape[0]
     name = _carry_name(node.input(0))
@@ -189,15 +188,13 @@ class _Loop:
             if i not in members and index not in node.kind.time.whole
         )
         whole = dict.fromkeys(node.input(index) for node in nodes for index in node.kind.time.whole)
-        self.whole = {i: dense(values[i], i, context.on(i.axis)) for i in whole}
+        self.whole = {i: dense(values[i], i) for i in whole}
         axis = nodes[0].axis
         several = axis != ONE and context.packed is None
         self.sequences = {
-            i: dense(_along(values[i], i, context), i, context)
-            for i in read
-            if i.has_layout and not (several and i.axis == ONE)
+            i: dense(_along(values[i], i, context), i) for i in read if i.has_layout and not (several and i.axis == ONE)
         }
-        self.constants = {i: dense(values[i], i, context.on(i.axis)) for i in read if i not in self.sequences}
+        self.constants = {i: dense(values[i], i) for i in read if i not in self.sequences}
 
     def __call__(self) -> dict[str, Array]:
         """By name, the values `(T, S, ...)` of the nodes that are wanted or kept."""
@@ -248,7 +245,7 @@ class _Loop:
             context = self._context.step(mask, to_start, to_end, key, masks)
             now: dict[Node, Array] = dict(zip(self.constants, inputs["constants"], strict=True))
             now.update({node: x[None] for node, x in zip(self.sequences, sequences, strict=True)})
-            operands: list[Array] = [None] * len(self._products)
+            operands: list[Array | None] = [None] * len(self._products)
             for node in self.nodes:
                 if (k := self._product_of.get(node)) is None:
                     now[node] = self._node(node, now, past, context, whole)
@@ -347,7 +344,7 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
 def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:
     """The loop of `cntkpy.networks.graph.axes.held`, where all sequences are in one piece: no steps are needed."""
     assert chosen.shape is not None
-    start = dense(values[first], first, context)
+    start = dense(values[first], first)
     if context.packed is not None:
         start = jnp.take(start.reshape(-1, *start.shape[2:]), context.packed.first, axis=0, mode="clip")[None]
     missing = len(chosen.shape) + 2 - start.ndim

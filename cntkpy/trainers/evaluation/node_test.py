@@ -69,7 +69,7 @@ def node_gradients(
     @jax.jit
     def gradients(parameters: Any, state: Any, batch: Any, key: Any) -> Any:
         inputs = {
-            name: data.dense(*data.index.shape[:2], network.nodes[name].shape) if is_sparse(data) else data
+            name: data.dense(network.nodes[name].shape) if is_sparse(data) else data
             for name, data in batch.inputs.items()
         }
         return jax.grad(total, has_aux=True)((parameters, inputs), state, batch, key)

@@ -211,7 +211,9 @@ class SharedBatcher(Batcher):
         devices, share, truncated = len(self.group.local), self.own_shape(prepared), self.is_truncated(prepared)
         if share.slots > self.minibatch_size and not share.sparse:
             self._know_share(share)
-        shape = self.buckets.fit(share, self.minibatch_size, slots_stay=truncated, exact=self.exact)
+        shape = self.buckets.fit(
+            share, self.minibatch_size, slots_stay=truncated, exact=self.exact, weights=self.weights
+        )
         self.buckets.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
 
@@ -280,8 +282,8 @@ class Together(Later[Minibatch, Prepared]):
         empty = batcher.no_part()
         columns = [[parts[k] if k < len(parts) else empty for _, parts in plans] for k in range(count)]
         return [
-            PreparedPart(own.minibatch, own.layout, own.sparse, own.placed, own.state, whole=whole(column))
-            for own, column in zip(taken, columns, strict=True)
+            PreparedPart(part.minibatch, part.layout, part.sparse, part.placed, part.state, whole=whole(column))
+            for part, column in zip(taken, columns, strict=True)
         ]
 
     def _is_enough(self) -> bool:

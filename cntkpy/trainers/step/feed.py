@@ -182,7 +182,7 @@ class Batcher:
     fill_seconds = FILL_SECONDS
     """A stack is not filled further after that time."""
     fails_late = True
-    """What a source raises is raised after the minibatches before it."""
+    """True: an error of the source is raised after the minibatches before it."""
     is_quick = False
     """The next stack may be read while results are waited for that are due now."""
 
@@ -275,7 +275,9 @@ class Batcher:
             minibatch_size = self.max_minibatch_size
             shape = Shape(1, minibatch_size)
         within = self.within(prepared)
-        self._last = self.buckets.fit(shape, minibatch_size, slots_stay=truncated, exact=self.exact, within=within)
+        ragged = any(layout.num_samples < layout.T * layout.S for layout in prepared.minibatch.layouts.values())
+        options: dict[str, Any] = {"exact": self.exact, "within": within, "ragged": ragged, "weights": self.weights}
+        self._last = self.buckets.fit(shape, minibatch_size, slots_stay=truncated, **options)
         if self.buckets.use(self._last) and self.trace_level >= 2:
             text = "Compiling for minibatches of up to %d time steps and %d sequences (compilation %d)."
             log.info(text, self._last.steps, self._last.slots, len(self.buckets.used))
