@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 
 from .exchange import Crosstalk
 from .forms import (
@@ -104,7 +104,7 @@ def _layers(var: Any, attr: RnnAttr) -> list[Any]:
         return [var]
     if not isinstance(var, tuple | list) or len(var) != 2:
         message = f"crosstalk: a bidirectional layer is a pair of functions, not {shorten(repr(var))}"
-        raise UserError("WrongArguments", message, hint="watch((forwards, backwards), name, attr=RnnAttr(True))")
+        raise CallError("WrongArguments", message, hint="watch((forwards, backwards), name, attr=RnnAttr(True))")
     return list(var)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 
 from .exchange import Crosstalk
 from .forms import (
@@ -98,7 +98,7 @@ def _gates_exchanged(array: Any) -> Any:
 def _recurrence(var: Any, attr: RnnAttr) -> Any:
     if getattr(var, "num_layers", 1) != 1 or getattr(var, "bidirectional", attr.bidirectional) != attr.bidirectional:
         hint = "watch an LSTM of one layer, with RnnAttr(bidirectional=...) as it is"
-        raise UserError(
+        raise CallError(
             "WrongArguments", f"crosstalk: {var} is not one layer of an LSTM as its RnnAttr says", hint=hint
         )
     parts: list[tuple[Any, Any, Any]] = []

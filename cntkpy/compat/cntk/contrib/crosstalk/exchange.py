@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.cntk_config.base.files import open_input
 from cntkpy.cntk_config.base.writing import output_file
 
@@ -84,14 +84,14 @@ class Crosstalk:
             UserError: the name is taken or cannot be that of a file, or the type is not registered.
         """
         if not isinstance(name, str) or not name or name != Path(name).name or name.startswith("."):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserError("WrongArguments", f"crosstalk: {shorten(repr(name))} cannot be the name of a file")
+            raise CallError("WrongArguments", f"crosstalk: {shorten(repr(name))} cannot be the name of a file")
         if name in self.vars:
             raise UserError("DuplicateName", f"crosstalk: '{name}' is watched already", hint="reset() forgets it")
         kind = var_type if var_type is not None else self.type_of(var) if attr is None else type(attr)
         if kind not in self._funcs:
             known = ", ".join(getattr(function, "__name__", str(function)) for function in self._funcs)
             message = f"crosstalk: '{name}' has a type that is not registered: {shorten(repr(kind))}"
-            raise UserError("WrongArguments", message, hint=f"there are {known}; register_funcs adds others")
+            raise CallError("WrongArguments", message, hint=f"there are {known}; register_funcs adds others")
         self.vars[name] = VarInfo(var, kind, attr)
 
     def is_param(self, name: str) -> bool:
@@ -130,7 +130,7 @@ class Crosstalk:
         if load:
             value = self.load_raw_value(load_name or name)
         if value is None:
-            raise UserError("WrongArguments", f"crosstalk: no value for '{name}'", hint="value=array, or load=True")
+            raise CallError("WrongArguments", f"crosstalk: no value for '{name}'", hint="value=array, or load=True")
         setter = self._funcs[kind].setter
         if setter is None:
             message = f"crosstalk: '{name}' is computed, so no value can be assigned to it"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 
 Array = NDArray[Any]
 
@@ -128,7 +128,7 @@ def rnn_args(directions: list[tuple[Array, Array, Array]], attr: RnnAttr) -> Rnn
         hint = "watch the parameters of other units one by one"
         raise UserError("NotSupported", f"crosstalk: op_type is 'lstm', not {shorten(repr(attr.op_type))}", hint=hint)
     if len(directions) != 1 + attr.bidirectional:
-        raise UserError(
+        raise CallError(
             "WrongArguments", f"crosstalk: bidirectional={attr.bidirectional}, {len(directions)} directions"
         )
     arrays: list[Array] = []
@@ -177,7 +177,7 @@ def table_of(value: EmbedArgs, attr: EmbedAttr, now: Array) -> Array:
     """
     if (attr.dict is None) != (not len(value.tokens)):
         hint = "give EmbedAttr (dict=...) in both programs, or in none"
-        raise UserError(
+        raise CallError(
             "WrongArguments", "crosstalk: one side names the rows of a table, the other does not", hint=hint
         )
     if attr.dict is None:
