@@ -72,7 +72,7 @@ class TrainingPass:
         raise_failure()
         if self.results is None:
             check_sequences(self.values.network, after)
-            self.values.keep_statistics(after, results)
+            self.values.keep_statistics(after)
             self.results = results
         return self.results
 
@@ -122,7 +122,7 @@ class TrainingPass:
         }
         fixed = {name: array for name, array in parameters.items() if name not in trained}
         *done, (of_own, of_data) = self.values.training.gradients((trained, data), factors, (fixed, state, batch, key))
-        self._done(*done)
+        self.values.assign(self._done(*done))
         result: dict[Function, Any] = {}
         for variable, node in nodes.items():
             if variable.is_input:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
@@ -132,7 +133,7 @@ class Values:
             self.draws.counts = evaluator.drawn
         first = {name: np.asarray(value)[0] for name, value in results.items()}
         raise_failure()
-        self._assign(first)
+        self.assign(first)
         return [self.samples.of(node, first, stack) for node in self._nodes]
 
     def stack(self, data: object, resumes: bool = False) -> Stack:
@@ -189,7 +190,7 @@ class Values:
         )
         self.draws.counts = {name: value for name, value in state.items() if name.endswith(DRAWN)}
         raise_failure()
-        self._assign(results)
+        self.assign(results)
         values = {name: np.asarray(array) for name, array in results.items()}
         return [self.samples.of(node, values, None) for node in self._nodes]
 
@@ -198,7 +199,7 @@ class Values:
         """Computes the nodes of functions without inputs."""
         return jax.jit(compile_network(self.network, [node.name for node in self._computed]))
 
-    def _assign(self, results: Mapping[str, ArrayLike]) -> None:
+    def assign(self, results: Mapping[str, ArrayLike]) -> None:
         """Let the parameters of `assign` have the values that were computed."""
         for target, node in self._assignments:
             cell_of(target).set_value(np.asarray(results[node.name]))
@@ -243,14 +244,12 @@ class Values:
         self._load()
         self.last.print_times(title, self.network, self._nodes, self.draws.passes > 0)
 
-    def keep_statistics(self, state: Mapping[str, ArrayLike], results: Mapping[str, ArrayLike]) -> None:
-        """Let batch normalisation have its running statistics, and parameters what is assigned to them.
+    def keep_statistics(self, state: Mapping[str, ArrayLike]) -> None:
+        """Let batch normalisation have its running statistics.
 
         Args:
             state: the state that a computation in training mode gave.
-            results: its values.
         """
-        self._assign(results)
         for value, node in self._graph.nodes.items():
             for index in () if node.kind.name == "Assign" else node.kind.running:
                 source = calls.inputs_of(value)[index]
@@ -331,7 +330,19 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
             Value.of_result(value, values.samples.has_batch(node))
             for value, node in zip(results, values.output_nodes, strict=True)
         ]
+    else:
+        results = [
+            _sparse(value) if function.is_output and function.is_sparse else value
+            for function, value in zip(outputs, results, strict=True)
+        ]
     return results[0] if len(outputs) == 1 else dict(zip(outputs, results, strict=True))
+
+
+def _sparse(value: Any) -> Any:
+    """Return the values of a function as sparse matrices; arrays of other than two axes stay."""
+    if isinstance(value, list):
+        return [_sparse(array) for array in value]
+    return csr_matrix(value) if value.ndim == 2 else value
 
 
 def print_node_timing(function: Function) -> None:

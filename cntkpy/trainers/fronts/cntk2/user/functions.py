@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.brainscript.operations import Operation
 from cntkpy.networks.builders.python.functions import calls
@@ -390,7 +390,7 @@ def register_deserializer(op_name: str, callback: Deserialize) -> None:
         function = callback(tuple(inputs), name, _restored(stored.state))
         if not isinstance(function, UserFunction):
             message = f"the deserializer of {op_name} gives {shorten(repr(function))}, not a UserFunction"
-            raise UserError("NoFunction", message, hint="return MyFunction(inputs[0], name=name)")
+            raise CallError("NoFunction", message, hint="return MyFunction(inputs[0], name=name)")
         return _Host(function, stored.dynamic)
 
     FACTORIES[op_name] = make
