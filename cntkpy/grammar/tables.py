@@ -147,9 +147,9 @@ def _kept(children: list[Any], kept: list[tuple[int, bool, int]], missing: int) 
     The parts of a rule whose name begins with `_` take the place of its value.
     """
     result: list[Any] = []
-    for index, expands, before in kept:
-        if before:
-            result += [None] * before
+    for index, expands, leading in kept:
+        if leading:
+            result += [None] * leading
         if not expands:
             result.append(children[index])
         elif result:

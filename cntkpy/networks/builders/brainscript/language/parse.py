@@ -30,6 +30,7 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
 )
 
 if TYPE_CHECKING:
+    from lark import Token
     from lark.exceptions import UnexpectedInput
 
     from cntkpy.cntk_config.base import grammars
@@ -48,11 +49,11 @@ class _TreeMaker:
     def __init__(self, text: Text) -> None:
         self.text = text
 
-    def _place(self, start: Any, end: Any) -> Place:
-        return Place(self.text, start, end)
+    def _place(self, start: int | None, end: int | None) -> Place:
+        return Place(self.text, start or 0, end or 0)
 
-    def _token(self, token: Any) -> Place:
-        return Place(self.text, token.start_pos, token.end_pos)
+    def _token(self, token: Token) -> Place:
+        return self._place(token.start_pos, token.end_pos)
 
     def start(self, children: Children) -> RecordLiteral:
         return children[0]
@@ -154,7 +155,7 @@ class _TreeMaker:
         array, index = children
         return Subscript(self._place(start_of(array), end_of(index) + 1), array, index)
 
-    def argument(self, children: Children) -> tuple[Any, Expression]:
+    def argument(self, children: Children) -> tuple[Token | None, Expression]:
         return (children[0], children[1]) if len(children) == 2 else (None, children[0])
 
     def call(self, children: Children) -> Call:

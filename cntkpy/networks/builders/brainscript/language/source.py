@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
@@ -96,6 +96,20 @@ def text_of_file(path: Path, name: str, folders: Sequence[Path] = (), asked: Spa
         ConfigError: the file cannot be read.
     """
     return with_includes(_read(path, name, asked), folders)
+
+
+def joined_text(paths: Iterable[Path], name: str) -> Text:
+    """Join the texts of files of cntkpy, which include no others.
+
+    Args:
+        paths: The files.
+        name: Name of their folder in messages.
+    """
+    builder = TextBuilder()
+    for path in paths:
+        text = _read(path, f"{name}/{path.parent.name}/{path.name}", None)
+        builder.copy(text, 0, len(text.string))
+    return builder.text()
 
 
 def with_includes(text: Text, folders: Sequence[Path]) -> Text:
