@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, gradient_by_operands, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, product
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.arrays.weighted_means import weighted_means
@@ -83,13 +83,10 @@ def _in_blocks(
 def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
     """A function of which nothing but the operands is kept for the gradient, whatever a loop around it keeps."""
 
-    def forward(*operands: Array) -> tuple[Array, Residuals]:
-        return function(*operands), operands
-
     def backward(operands: Residuals, g: Array) -> Gradients:
         return jax.vjp(function, *operands)[1](g)
 
-    return custom_gradient(function, forward, backward)
+    return gradient_by_operands(function, backward)
 
 
 def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Array) -> Array:

@@ -145,10 +145,6 @@ def _occupancies(logarithms: Array, mask: Array, paths: Paths, alphas: Array, to
     return jax.lax.scan(step, end, (times, logarithms, mask, alphas), reverse=True)[1]
 
 
-def _costs(features: Float[Array, "T S K"], mask: Array, paths: Paths) -> Float[Array, " S"]:
-    return _forward(features, mask, paths)[0]
-
-
 def _forward(features: Array, mask: Array, paths: Paths) -> tuple[Array, Residuals]:
     logarithms = jax.nn.log_softmax(features, axis=-1)
     alphas, total = _alphas(logarithms, mask, paths)
@@ -161,7 +157,7 @@ def _backward(residuals: Residuals, g: Array) -> Gradients:
     return jnp.where(mask[..., None], g[None, :, None] * slope, 0), None, None
 
 
-_path_costs = custom_gradient(_costs, _forward, _backward)
+_path_costs = custom_gradient(_forward, _backward)
 
 
 def _forward_backward(call: Call, graph: Array, features: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, gradient_by_operands, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -67,10 +67,6 @@ def _lambda_rank(gain: Array, score: Array, query: Array) -> Array:
     return ((1 - ratio / queries.astype(gain.dtype)) * 100 * gain.shape[0]).reshape(1)
 
 
-def _lambda_forward(gain: Array, score: Array, query: Array) -> tuple[Array, Residuals]:
-    return _lambda_rank(gain, score, query), (gain, score, query)
-
-
 def _lambda_backward(residuals: Residuals, g: Array) -> Gradients:
     """For each pair of documents of a query: how much they should move apart. The incoming gradient has no part."""
     gain, score, query = residuals
@@ -86,7 +82,7 @@ def _lambda_backward(residuals: Residuals, g: Array) -> Gradients:
     return None, jnp.sum(slope, axis=1) - jnp.sum(slope, axis=0), None
 
 
-_lambda_cost = custom_gradient(_lambda_rank, _lambda_forward, _lambda_backward)
+_lambda_cost = gradient_by_operands(_lambda_rank, _lambda_backward)
 
 
 def _first_gain(gain: Array, score: Array, query: Array) -> Array:

@@ -107,7 +107,7 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
         total = jax.vmap(added)(index, slopes)
         return total.reshape(image.shape), None, None
 
-    return custom_gradient(primal, forward, backward)(image, columns, rows)
+    return custom_gradient(forward, backward, primal)(image, columns, rows)
 
 
 def _maximum(seen: Array) -> Array:

@@ -175,16 +175,12 @@ def _transpose_times(call: Call, a: Array, x: Array) -> Array:
     return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))
 
 
-def _norm(x: Array) -> Array:
-    return jnp.sqrt(jnp.sum(x * x)).reshape(1)
-
-
-def _norm_forward(x: Array) -> tuple[Array, Residuals]:
-    out = _norm(x)
+def _norm(x: Array) -> tuple[Array, Residuals]:
+    out = jnp.sqrt(jnp.sum(x * x)).reshape(1)
     return out, (x, out)
 
 
-_frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
+_frobenius = custom_gradient(_norm, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
 
 
 def _reduce(function: Callable[[Array], Array]) -> Callable[[Call, Array], Array]:

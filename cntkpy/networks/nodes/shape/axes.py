@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.images import ChannelsLast, OneChannel, is_image, plain
-from cntkpy.networks.arrays.lazy import Array, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -158,16 +158,13 @@ def _reduced_shape(node: Node) -> Shape | None:
 def _extreme(largest: bool) -> Callable[[Array], Array]:
     """Largest or smallest element along the last axis; its gradient goes to every element equal to it."""
 
-    def primal(x: Array) -> Array:
-        return (jnp.max if largest else jnp.min)(x, axis=-1, keepdims=True)
-
-    def forward(x: Array) -> tuple[Array, Residuals]:
-        out = primal(x)
+    def forward(x: Array) -> tuple[Array, Array]:
+        out = (jnp.max if largest else jnp.min)(x, axis=-1, keepdims=True)
         # XLA may compute x once more for the comparison, and round it in another way
         rounding = jnp.where(jnp.isfinite(out), 2 * jnp.finfo(x.dtype).eps * jnp.abs(out), 0)
         return out, x >= out - rounding if largest else x <= out + rounding
 
-    return custom_gradient(primal, forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))
+    return custom_gradient(forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))
 
 
 def _reduce(call: Call, x: Array) -> Array:
