@@ -1,4 +1,9 @@
-"""Attention: at each step, a mean of all steps of another sequence, weighted by how well they go with a query."""
+"""Attention: at each step, a mean of all steps of another sequence, weighted by how well they go with a query.
+
+D. Bahdanau et al., Neural machine translation by jointly learning to align and translate, ICLR 2015.
+
+A. Vaswani et al., Attention is all you need, NeurIPS 2017.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +22,6 @@ from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-
-SOURCE = "D. Bahdanau et al., Neural machine translation by jointly learning to align and translate, ICLR 2015"
 
 
 def _shape(node: Node) -> Shape | None:
@@ -150,7 +152,6 @@ KINDS = [
         _shape,
         _forward,
         family="Sequences",
-        source=SOURCE,
         time=TimeRule(across=True, axis_from=3, own_slots=True, whole=(1, 2)),
         example="a = AdditiveAttention(Parameter(1, 3), Times(W, x), x, z)",
     ),
@@ -164,7 +165,6 @@ KINDS = [
         _product_shape,
         _product_forward,
         family="Sequences",
-        source="A. Vaswani et al., Attention is all you need, NeurIPS 2017",
         time=TimeRule(across=True, axis_from=2, own_slots=True, whole=(0, 1)),
         example="a = DotProductAttention(x, y, Plus(x, y))",
     ),
@@ -178,7 +178,6 @@ KINDS = [
         _shape_of_weights,
         _forward_weights,
         family="Sequences",
-        source=SOURCE,
         time=TimeRule(across=True, axis_from=2, own_slots=True, whole=(1,)),
         example="a = AttentionWeights(Parameter(1, 3), Times(W, x), z)",
     ),

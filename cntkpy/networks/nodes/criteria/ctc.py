@@ -4,6 +4,7 @@ A. Graves et al., "Connectionist temporal classification: labelling unsegmented 
 networks", ICML 2006. Each frame emits a token or the blank. Of what the frames of a sequence emit, equal neighbours
 count once and blanks do not count. The probability of a sequence of U tokens is a sum over paths through 2 U + 1
 states: the tokens, and blanks around them.
+CNTK's reference of forward_backward says the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
 FAMILY = "Criteria"
-SOURCE = "A. Graves et al., Connectionist temporal classification, ICML 2006, and CNTK's reference of forward_backward"
 
 
 IMPOSSIBLE = -1e30
@@ -184,7 +184,6 @@ KINDS = [
         _graph,
         width="long",
         family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="graph = LabelsToGraph(labels)",
         not_exported="it makes the labels of a criterion of training",
@@ -207,7 +206,6 @@ KINDS = [
             ),
         ),
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True, own_slots=True),
         record=RecordForm(optional=("delayConstraint",)),

@@ -1,4 +1,7 @@
-"""Training and evaluation criteria: sums over the real cells of the minibatch, of shape [1]."""
+"""Training and evaluation criteria: sums over the real cells of the minibatch, of shape [1].
+
+Specified in docs/specification/networks.md#b10-criteria-and-evaluation-nodes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Criteria"
-SOURCE = "docs/specification/networks.md#b10-criteria-and-evaluation-nodes"
 
 
 def _masked(cells: Array, mask: Array | None) -> Array:
@@ -251,7 +253,6 @@ def _criterion(
         shape,
         forward,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),

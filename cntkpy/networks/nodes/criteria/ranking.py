@@ -1,4 +1,7 @@
-"""Criteria of rankings: cells that follow each other with the same query are the documents of that query."""
+"""Criteria of rankings: cells that follow each other with the same query are the documents of that query.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Criteria"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 def _shape(node: Node) -> Shape | None:
@@ -113,7 +115,6 @@ def _kind(
         _shape,
         _documents(function),
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         columns=True,

@@ -1,4 +1,7 @@
-"""Elementwise operations."""
+"""Elementwise operations.
+
+Specified in docs/specification/networks.md#b4-elementwise.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
 
 
 FAMILY = "Elementwise"
-SOURCE = "docs/specification/networks.md#b4-elementwise"
 
 _Binary = Callable[[Call, Array, Array], Array]
 _Ternary = Callable[[Call, Array, Array, Array], Array]
@@ -183,7 +185,7 @@ def _function(call: Call, x: Array) -> Array:
 
 def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **fields: Any) -> NodeKind:
     fields = {"example": f"h = {name}(x)", "pointwise": True, **fields}
-    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **fields)
+    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, **fields)
 
 
 def _nary(
@@ -198,7 +200,6 @@ def _nary(
         rules.elementwise,
         forward,
         family=FAMILY,
-        source=SOURCE,
         elementwise=True,
         pointwise=True,
         **fields,
@@ -274,7 +275,6 @@ KINDS = [
         _diag_times_shape,
         _diag_times,
         family=FAMILY,
-        source=SOURCE,
         example="h = DiagTimes(b, z)",
     ),
     _unary("Negate", "Negation.", lambda call, x: -x, "-x", onnx="Neg"),

@@ -1,4 +1,7 @@
-"""Pooling; part of the convolution family (docs/specification/networks.md B.8)."""
+"""Pooling; part of the convolution family (docs/specification/networks.md B.8).
+
+Specified in docs/specification/networks.md#b8-convolution-and-pooling.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Convolution and pooling"
-SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
 
 
 # ---- window functions on arrays (N, *geometry.inputs), axes already in array order
@@ -281,7 +283,7 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE, prepare=_prepare)
+_kind = functools.partial(one_signature, family=FAMILY, prepare=_prepare)
 
 
 KINDS = [

@@ -2,6 +2,8 @@
 
 Regions of CNTK before version 2.1 are relative to the image; later ones are in pixels of the input picture, as in
 Fast R-CNN (R. Girshick, ICCV 2015): corners are scaled and rounded, and the second one lies inside.
+
+Specified in docs/specification/brainscript-library.md.
 """
 
 from __future__ import annotations
@@ -165,7 +167,6 @@ KINDS = [
             ),
         ),
         family="Convolution and pooling",
-        source="docs/specification/brainscript-library.md",
         record=RecordForm(names={"outputShape": "dims"}, without=("kind",)),
         example="h = ROIPooling(picture, Input(4, 10), {2, 2})",
     ),

@@ -1,4 +1,7 @@
-"""Inputs, parameters and constants."""
+"""Inputs, parameters and constants.
+
+Specified in docs/specification/networks.md#b3-inputs-parameters-constants.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.shapes import Shape
 
 FAMILY = "Inputs and parameters"
-SOURCE = "docs/specification/networks.md#b3-inputs-parameters-constants"
 
 IMAGE_LAYOUTS = ("HWC", "CHW", "legacy", "cudnn")
 IMAGE_LAYOUT = Option(
@@ -162,7 +164,6 @@ KINDS = [
         aliases=("Input",),
         options=(DYNAMIC_AXIS,),
         family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="always",
         prepare=_input,
@@ -176,7 +177,6 @@ KINDS = [
         aliases=("SparseInput",),
         options=(DYNAMIC_AXIS,),
         family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="always",
         prepare=_sparse_input,
@@ -191,7 +191,6 @@ KINDS = [
         aliases=("Image",),
         options=(IMAGE_LAYOUT, DYNAMIC_AXIS),
         family=FAMILY,
-        source=SOURCE,
         makes="InputValue",
         prepare=_image_input,
         example="digit = ImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
@@ -203,7 +202,6 @@ KINDS = [
         aliases=("SparseImage",),
         options=(IMAGE_LAYOUT, DYNAMIC_AXIS),
         family=FAMILY,
-        source=SOURCE,
         makes="SparseInputValue",
         prepare=_image_input,
         example="strokes = SparseImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
@@ -215,7 +213,6 @@ KINDS = [
         aliases=("Parameter",),
         options=_PARAMETER_OPTIONS,
         family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="none",
         parameter=True,
@@ -228,7 +225,6 @@ KINDS = [
         "A parameter whose last three dimensions are width, height, channels in the given layout.",
         options=(*_PARAMETER_OPTIONS, IMAGE_LAYOUT),
         family=FAMILY,
-        source=SOURCE,
         makes="LearnableParameter",
         prepare=_image_parameter,
         example="M = ImageParameter(28, 28, 1, init=fixedValue, value=0, imageLayout=CHW)",
@@ -240,7 +236,6 @@ KINDS = [
         aliases=("Const",),
         options=(Option("rows", INTEGER, 1, "rows"), Option("cols", INTEGER, 1, "columns")),
         family=FAMILY,
-        source=SOURCE,
         makes="LearnableParameter",
         prepare=_constant,
         example="half = Constant(0.5)",

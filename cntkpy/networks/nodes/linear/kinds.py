@@ -1,4 +1,7 @@
-"""Matrix products and reductions."""
+"""Matrix products and reductions.
+
+Specified in docs/specification/networks.md#b5-linear-algebra-and-reductions.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Linear algebra and reductions"
-SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
 
 
 def _times_shape(node: Node) -> Shape | None:
@@ -351,7 +353,7 @@ def _kind(
     forward: Forward,
     **fields: Any,
 ) -> NodeKind:
-    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
+    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, **fields)
 
 
 def _single(node: Node) -> Shape:
@@ -462,7 +464,6 @@ KINDS = [
         _cos_negative,
         aliases=("CosWithNegSamples",),
         family=FAMILY,
-        source=SOURCE,
         time=TimeRule(reduces_time=True),
         columns=True,
         example="h = CosDistanceWithNegativeSamples(x, y, Constant(1), Constant(4))",

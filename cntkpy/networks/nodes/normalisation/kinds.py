@@ -1,4 +1,7 @@
-"""Pre-computed statistics and batch normalisation."""
+"""Pre-computed statistics and batch normalisation.
+
+Specified in docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Normalisation"
-SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
 
 
 def _statistic_shape(node: Node) -> Shape | None:
@@ -181,7 +183,6 @@ KINDS = [
         "sum x / n over all frames",
         _statistic_shape,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -195,7 +196,6 @@ KINDS = [
         "1 / sqrt(max(var, 1e-10)), population variance",
         _statistic_shape,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -211,7 +211,6 @@ KINDS = [
         _normalise,
         aliases=("PerDimMVNorm",),
         family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="h = PerDimMeanVarNormalization(x, Mean(x), InvStdDev(x))",
     ),
@@ -224,7 +223,6 @@ KINDS = [
         _denormalise,
         aliases=("PerDimMVDeNorm",),
         family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="h = PerDimMeanVarDeNormalization(y, Mean(x), InvStdDev(x))",
     ),
@@ -245,7 +243,6 @@ KINDS = [
             Option("imageLayout", TEXT, "CHW", "spatial needs CHW", IMAGE_LAYOUTS),
         ),
         family=FAMILY,
-        source=SOURCE,
         images=True,
         time=TimeRule(reduces_time=True),
         running=(3, 4),

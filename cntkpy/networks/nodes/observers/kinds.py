@@ -1,4 +1,7 @@
-"""Operations that look at the run: whether it trains, what passed since the start of the epoch, what values are."""
+"""Operations that look at the run: whether it trains, what passed since the start of the epoch, what values are.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "The run"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 PROPERTIES = ("isTraining",)
@@ -111,7 +113,6 @@ KINDS = [
         rules.scalar,
         _environment,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         prepare=_property,
         example="training = EnvironmentInput(isTraining)",
@@ -124,7 +125,6 @@ KINDS = [
         _accumulated_shape,
         _accumulate,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         differentiable=False,
@@ -141,7 +141,6 @@ KINDS = [
         _assigned_shape,
         _assigned,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         differentiable=False,
         running=(0,),
@@ -168,7 +167,6 @@ KINDS = [
             Option("format", TEXT, "", "how values become text, as in the section `format` of `write`"),
         ),
         family=FAMILY,
-        source=SOURCE,
         sparse=True,
         record=RecordForm(types={"format": SECTION}, optional=("format",), nodes_only=True),
         example="h = Trace(z, say=scores, logFrequency=100)",

@@ -1,4 +1,9 @@
-"""Random choices with given weights, for criteria over many classes of which each minibatch looks at a few."""
+"""Random choices with given weights, for criteria over many classes of which each minibatch looks at a few.
+
+Specified in docs/specification/brainscript-library.md.
+
+Specified in docs/training-from-python.md.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
 FAMILY = "The run"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 DRAWN = "/drawn"
@@ -161,7 +165,6 @@ def _kind(name: str, meaning: str, formula: str, shape: ShapeRule | None, forwar
         shape,
         forward,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         random=True,
@@ -191,7 +194,6 @@ KINDS = [
             ),
         ),
         family=FAMILY,
-        source="docs/training-from-python.md",
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,

@@ -1,4 +1,7 @@
-"""Time axes that are made of an axis of samples."""
+"""Time axes that are made of an axis of samples.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
 FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 ONE_SAMPLE = "one = GatherPacked(PackedIndex(x, Where(RowSlice(0, 1, x), single=true)), x)\n"
@@ -100,7 +102,6 @@ def _kind(
         shape,
         forward,
         family=FAMILY,
-        source=SOURCE,
         time=time,
         example=example,
         not_exported="it makes sequences of samples; export what follows it, with sequences as data",

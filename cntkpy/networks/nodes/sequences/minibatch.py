@@ -1,4 +1,7 @@
-"""The axis of the minibatch: the numbers of its samples, an axis of samples made of it, and the other way round."""
+"""The axis of the minibatch: the numbers of its samples, an axis of samples made of it, and the other way round.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
 FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 def _number_shape(node: Node) -> Shape | None:
@@ -83,7 +85,6 @@ KINDS = [
         _number_shape,
         _number,
         family=FAMILY,
-        source=SOURCE,
         columns=True,
         differentiable=False,
         width="long",
@@ -98,7 +99,6 @@ KINDS = [
         _rows_shape,
         _rows,
         family=FAMILY,
-        source=SOURCE,
         layout="none",
         options=(Option("count", INTEGER, 0, "the size of the new axis: the samples of every minibatch"),),
         time=TimeRule(reduces_time=True),
@@ -114,7 +114,6 @@ KINDS = [
         _samples_shape,
         _samples,
         family=FAMILY,
-        source=SOURCE,
         options=(Option("oneStep", BOOLEAN, False, "the network has sequences of several steps; these have one"),),
         time=TimeRule(across=True, reduces_time=True),
         record=RecordForm(optional=("oneStep",)),

@@ -1,4 +1,7 @@
-"""Operations on the axes of a sample: slices, other dimensions, exchanged axes, reductions."""
+"""Operations on the axes of a sample: slices, other dimensions, exchanged axes, reductions.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Shape"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
@@ -229,7 +231,7 @@ def _pass(call: Call, x: Array) -> Array:
     return x
 
 
-_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE)
+_kind = functools.partial(one_signature, family=FAMILY)
 
 
 KINDS = [

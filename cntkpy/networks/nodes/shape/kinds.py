@@ -1,4 +1,7 @@
-"""Slicing, stacking and re-shaping."""
+"""Slicing, stacking and re-shaping.
+
+Specified in docs/specification/networks.md#b6-shape-manipulation.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Shape"
-SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
 
 
 def row_range(node: Node, rows: int) -> tuple[int, int]:
@@ -116,7 +118,7 @@ def _reshape(call: Call, x: Array) -> Array:
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
-_kind = partial(one_signature, family=FAMILY, source=SOURCE)
+_kind = partial(one_signature, family=FAMILY)
 
 
 KINDS = [
