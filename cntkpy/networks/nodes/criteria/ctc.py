@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "Criteria"
-
 
 IMPOSSIBLE = -1e30
 """The logarithm of the probability 0: finite, so that sums and differences of it are numbers in single precision."""
@@ -183,7 +181,6 @@ KINDS = [
         rules.same,
         _graph,
         width="long",
-        family=FAMILY,
         differentiable=False,
         example="graph = LabelsToGraph(labels)",
         not_exported="it makes the labels of a criterion of training",
@@ -205,7 +202,6 @@ KINDS = [
                 "how many frames after the last frame of its label a token may be emitted; -1: any number",
             ),
         ),
-        family=FAMILY,
         layout="none",
         time=TimeRule(reduces_time=True, own_slots=True),
         record=RecordForm(optional=("delayConstraint",)),

@@ -165,7 +165,6 @@ KINDS = [
             Option("squashInputs", BOOLEAN, False, "equal tokens in neighbouring steps are one"),
             Option("tokensToIgnore", INTEGERS, (), "tokens that are left out, after equal neighbours became one"),
         ),
-        family="Criteria",
         layout="none",
         differentiable=False,
         time=TimeRule(reduces_time=True, own_slots=True, across=True),

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Criteria"
-
 
 def _masked(cells: Array, mask: Array | None) -> Array:
     """`cells` with trailing axes after (T, S), zero in gaps."""
@@ -252,7 +250,6 @@ def _criterion(
         formula,
         shape,
         forward,
-        family=FAMILY,
         layout="none",
         time=TimeRule(reduces_time=True),
         pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Criteria"
-
 
 def _shape(node: Node) -> Shape | None:
     """`[1]`; all operands are numbers, gain and query are inputs."""
@@ -114,7 +112,6 @@ def _kind(
         formula,
         _shape,
         _documents(function),
-        family=FAMILY,
         layout="none",
         time=TimeRule(reduces_time=True),
         columns=True,

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.onnx_support.use import Use
 
 
-FAMILY = "Elementwise"
-
 _Binary = Callable[[Call, Array, Array], Array]
 _Ternary = Callable[[Call, Array, Array, Array], Array]
 
@@ -185,7 +183,7 @@ def _function(call: Call, x: Array) -> Array:
 
 def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **fields: Any) -> NodeKind:
     fields = {"example": f"h = {name}(x)", "pointwise": True, **fields}
-    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, **fields)
+    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, **fields)
 
 
 def _nary(
@@ -199,7 +197,6 @@ def _nary(
         formula,
         rules.elementwise,
         forward,
-        family=FAMILY,
         elementwise=True,
         pointwise=True,
         **fields,
@@ -274,7 +271,6 @@ KINDS = [
         "d_i * x_ij",
         _diag_times_shape,
         _diag_times,
-        family=FAMILY,
         example="h = DiagTimes(b, z)",
     ),
     _unary("Negate", "Negation.", lambda call, x: -x, "-x", onnx="Neg"),

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Convolution and pooling"
-
 
 _SPATIAL = "DEFGHI"
 
@@ -363,7 +361,6 @@ KINDS = [
             SHARED_PADDING,
             CHANNEL_PADDING,
         ),
-        family=FAMILY,
         prepare=_prepare,
         images=True,
         width="short",

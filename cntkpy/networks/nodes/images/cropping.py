@@ -141,7 +141,6 @@ KINDS = [
             Option("offsetX", INTEGER, None, "the first offset; by default it is found", aliases=("xOffset",)),
             Option("offsetY", INTEGER, None, "the second offset; by default it is found", aliases=("yOffset",)),
         ),
-        family="Shape",
         record=RecordForm(names={"offsetX": "xOffset", "offsetY": "yOffset"}, optional=("offsetX", "offsetY")),
         example="h = Crop(picture, ImageInput(4, 4, 3, imageLayout=CHW), 2, 1)",
     ),

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Convolution and pooling"
-
 
 # ---- window functions on arrays (N, *geometry.inputs), axes already in array order
 
@@ -283,7 +281,7 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-_kind = functools.partial(one_signature, family=FAMILY, prepare=_prepare)
+_kind = functools.partial(one_signature, prepare=_prepare)
 
 
 KINDS = [

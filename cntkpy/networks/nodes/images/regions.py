@@ -166,7 +166,6 @@ KINDS = [
                 "0: regions are relative to the image",
             ),
         ),
-        family="Convolution and pooling",
         record=RecordForm(names={"outputShape": "dims"}, without=("kind",)),
         example="h = ROIPooling(picture, Input(4, 10), {2, 2})",
     ),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Normalisation"
-
 
 def _statistic_shape(node: Node) -> Shape | None:
     """The shape of x."""
@@ -182,7 +180,6 @@ KINDS = [
         "Mean over the data set, computed before training; a constant afterwards.",
         "sum x / n over all frames",
         _statistic_shape,
-        family=FAMILY,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -195,7 +192,6 @@ KINDS = [
         "Inverse standard deviation over the data set, computed before training; a constant afterwards.",
         "1 / sqrt(max(var, 1e-10)), population variance",
         _statistic_shape,
-        family=FAMILY,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -210,7 +206,6 @@ KINDS = [
         _normalisation_shape,
         _normalise,
         aliases=("PerDimMVNorm",),
-        family=FAMILY,
         differentiable=False,
         example="h = PerDimMeanVarNormalization(x, Mean(x), InvStdDev(x))",
     ),
@@ -222,7 +217,6 @@ KINDS = [
         _normalisation_shape,
         _denormalise,
         aliases=("PerDimMVDeNorm",),
-        family=FAMILY,
         differentiable=False,
         example="h = PerDimMeanVarDeNormalization(y, Mean(x), InvStdDev(x))",
     ),
@@ -242,7 +236,6 @@ KINDS = [
             _ENGINE,
             Option("imageLayout", TEXT, "CHW", "spatial needs CHW", IMAGE_LAYOUTS),
         ),
-        family=FAMILY,
         images=True,
         time=TimeRule(reduces_time=True),
         running=(3, 4),

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "The run"
-
 
 PROPERTIES = ("isTraining",)
 SUM, COUNT = "/sum", "/count"
@@ -112,7 +110,6 @@ KINDS = [
         "",
         rules.scalar,
         _environment,
-        family=FAMILY,
         layout="none",
         prepare=_property,
         example="training = EnvironmentInput(isTraining)",
@@ -124,7 +121,6 @@ KINDS = [
         "sum of x / number of samples",
         _accumulated_shape,
         _accumulate,
-        family=FAMILY,
         layout="none",
         time=TimeRule(reduces_time=True),
         differentiable=False,
@@ -140,7 +136,6 @@ KINDS = [
         "x; gradient 0",
         _assigned_shape,
         _assigned,
-        family=FAMILY,
         layout="none",
         differentiable=False,
         running=(0,),
@@ -166,7 +161,6 @@ KINDS = [
             Option("onlyUpToT", INTEGER, 100000000, "how many steps of a sequence are shown"),
             Option("format", TEXT, "", "how values become text, as in the section `format` of `write`"),
         ),
-        family=FAMILY,
         sparse=True,
         record=RecordForm(types={"format": SECTION}, optional=("format",), nodes_only=True),
         example="h = Trace(z, say=scores, logFrequency=100)",

@@ -60,7 +60,6 @@ def _delay(name: str, direction: int, meaning: str, formula: str, **fields: Any)
         formula,
         _shape,
         options=_OPTIONS,
-        family="Recurrence",
         time=TimeRule(delay=direction),
         prepare=_prepare,
         record=RecordForm(

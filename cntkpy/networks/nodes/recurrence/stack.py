@@ -265,7 +265,6 @@ KINDS = [
             Option("recurrentOp", TEXT, "lstm", "the units", tuple(CELLS)),
             Option("axis", INTEGER, -1, "what the steps are: -1 time, 2 the second axis of a sample"),
         ),
-        family="Recurrence",
         prepare=_prepare,
         width="short",
         time=TimeRule(reduces_time=True),

@@ -34,8 +34,6 @@ from cntkpy.networks.nodes.declare import (
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "The run"
-
 
 DRAWN = "/drawn"
 SIMULATIONS = 10
@@ -164,7 +162,6 @@ def _kind(name: str, meaning: str, formula: str, shape: ShapeRule | None, forwar
         formula,
         shape,
         forward,
-        family=FAMILY,
         layout="none",
         time=TimeRule(reduces_time=True),
         random=True,
@@ -193,7 +190,6 @@ KINDS = [
                 "nodes of the same seed draw the same numbers; 0: the place in the network counts",
             ),
         ),
-        family=FAMILY,
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,

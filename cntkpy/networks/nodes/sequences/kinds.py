@@ -35,8 +35,6 @@ from cntkpy.networks.nodes.declare import (
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "Sequences"
-
 
 def _axis_shape(node: Node) -> Shape | None:
     """`[1 x 1]`."""
@@ -219,7 +217,7 @@ def _with_steps(array: Array, wanted: int) -> Array:
 def _kind(
     name: str, operands: Signature, meaning: str, shape: ShapeRule | None, forward: Forward, **fields: Any
 ) -> NodeKind:
-    return NodeKind(name, (operands,), meaning, "", shape, forward, family=FAMILY, **fields)
+    return NodeKind(name, (operands,), meaning, "", shape, forward, **fields)
 
 
 KINDS = [
@@ -227,7 +225,6 @@ KINDS = [
         "DynamicAxis",
         ((),),
         "A time axis of its own, for inputs whose sequences have other lengths: Input (..., dynamicAxis=t).",
-        family=FAMILY,
         shape=_axis_shape,
         layout="none",
         time=TimeRule(makes_axis=True),

@@ -19,8 +19,6 @@ from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signatur
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "Sequences"
-
 
 ONE_SAMPLE = "one = GatherPacked(PackedIndex(x, Where(RowSlice(0, 1, x), single=true)), x)\n"
 """Begins an example of what takes one sample for each sequence."""
@@ -101,7 +99,6 @@ def _kind(
         "",
         shape,
         forward,
-        family=FAMILY,
         time=time,
         example=example,
         not_exported="it makes sequences of samples; export what follows it, with sequences as data",

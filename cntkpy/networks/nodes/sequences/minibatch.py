@@ -18,8 +18,6 @@ from cntkpy.networks.nodes.sequences.unpacked import one_step
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "Sequences"
-
 
 def _number_shape(node: Node) -> Shape | None:
     """`[1]`."""
@@ -84,7 +82,6 @@ KINDS = [
         "",
         _number_shape,
         _number,
-        family=FAMILY,
         columns=True,
         differentiable=False,
         width="long",
@@ -98,7 +95,6 @@ KINDS = [
         "",
         _rows_shape,
         _rows,
-        family=FAMILY,
         layout="none",
         options=(Option("count", INTEGER, 0, "the size of the new axis: the samples of every minibatch"),),
         time=TimeRule(reduces_time=True),
@@ -113,7 +109,6 @@ KINDS = [
         "",
         _samples_shape,
         _samples,
-        family=FAMILY,
         options=(Option("oneStep", BOOLEAN, False, "the network has sequences of several steps; these have one"),),
         time=TimeRule(across=True, reduces_time=True),
         record=RecordForm(optional=("oneStep",)),

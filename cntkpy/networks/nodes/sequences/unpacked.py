@@ -18,8 +18,6 @@ from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, NodeKind, Opti
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "Sequences"
-
 
 def _unpacked_shape(node: Node) -> Shape | None:
     """The shape of x with an axis of `steps` after the last one; of the mask that axis alone."""
@@ -67,7 +65,6 @@ KINDS = [
         "",
         _unpacked_shape,
         _unpacked,
-        family=FAMILY,
         options=(
             Option("steps", INTEGER, 0, "the size of the new axis; no sequence may have more steps"),
             Option("padding", REAL, 0.0, "what the elements behind the end of a sequence are"),

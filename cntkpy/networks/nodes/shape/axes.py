@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Shape"
-
 
 REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
 
@@ -231,11 +229,8 @@ def _pass(call: Call, x: Array) -> Array:
     return x
 
 
-_kind = functools.partial(one_signature, family=FAMILY)
-
-
 KINDS = [
-    _kind(
+    one_signature(
         "Slice",
         (Argument("beginIndex", INTEGER), Argument("endIndex", INTEGER), Argument("x")),
         "Some elements of one axis, counted from 0, endIndex exclusive; negative numbers and an endIndex of 0 count "
@@ -246,7 +241,7 @@ KINDS = [
         options=(Option("axis", INTEGER, 1, "the axis, counted from 1"),),
         example="h = Slice(1, 3, x)",
     ),
-    _kind(
+    one_signature(
         "NewReshape",
         (Argument("x"), Argument("dims", INTEGERS)),
         "The same elements with other dimensions in the place of some axes; one of them may be 0, to be inferred.",
@@ -261,7 +256,7 @@ KINDS = [
         printed="Reshape",
         example="h = NewReshape(x, {2, 2})",
     ),
-    _kind(
+    one_signature(
         "TransposeDimensions",
         (Argument("x"), Argument("axis1", INTEGER), Argument("axis2", INTEGER)),
         "Two axes exchanged, counted from 1; one of them may be after the last.",
@@ -270,7 +265,7 @@ KINDS = [
         _transpose,
         example="h = TransposeDimensions(picture, 1, 2)",
     ),
-    _kind(
+    one_signature(
         "ReduceElements",
         inputs("x"),
         "Sum, logarithm of the sum of exponentials, mean, smallest or largest element or product of a sample or along "
@@ -284,7 +279,7 @@ KINDS = [
         ),
         example="h = ReduceElements(x, axis=1, reductionOp=Max)",
     ),
-    _kind(
+    one_signature(
         "ReduceMinibatch",
         inputs("x"),
         "Sum, logarithm of the sum of exponentials, mean, smallest or largest element or product over the minibatch, "
@@ -298,7 +293,7 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="total = ReduceMinibatch(x, reductionOp=Max)",
     ),
-    _kind(
+    one_signature(
         "TopK",
         (Argument("x"), Argument("k", INTEGER)),
         "The k largest elements along one axis, the largest one first, or their numbers from 0 on.",
@@ -312,7 +307,7 @@ KINDS = [
         ),
         example="h = TopK(x, 2)",
     ),
-    _kind(
+    one_signature(
         "Pass",
         inputs("x"),
         "The operand itself.",

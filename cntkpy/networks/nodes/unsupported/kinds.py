@@ -12,7 +12,7 @@ _OLD = "it belongs to older releases"
 
 
 def _no(name: str, instead: str, *aliases: str) -> NodeKind:
-    return NodeKind(name, aliases=aliases, family="Not supported", unsupported=instead)
+    return NodeKind(name, aliases=aliases, unsupported=instead)
 
 
 KINDS = [
