@@ -137,7 +137,7 @@ IMPORTS = {
     "from cntkpy.compat.cntk.contrib.netopt.factorization import a": "cntk.contrib.netopt of CNTK does not exist",
     "from cntkpy.compat.cntk.contrib import crosstalk": "cntk.contrib.crosstalk .* docs/python-functions.md, 'The same",
     "from cntkpy.compat.cntk.contrib.crosstalk.crosstalk_cntk import instance": "cntk.contrib.crosstalk .* numpy arrays",
-    "import cntkpy.compat.cntk.contrib.zzz": "cntk.contrib.zzz of CNTK does not exist in cntkpy: cntk.contrib has no names",
+    "import cntkpy.compat.cntk.contrib.zzz": "cntk.contrib.zzz of CNTK does not exist in cntkpy: cntk.contrib has",
     "import cntkpy.compat.cntk.progress_print": "not a module .*: write `import cntk.logging.progress_print`",
     "import cntkpy.compat.cntk.layers.Dense": "not a module of CNTK 2.7: write `from cntk.layers import Dense`",
     "import cntkpy.compat.cntk.learners.adams": "cntk.learners.adams of CNTK does not exist .* did you mean 'adam'",
