@@ -136,7 +136,7 @@ IMPORTS = {
     "import cntkpy.compat.cntk.contrib.netopt": "cntk.contrib.netopt of CNTK does not exist .* nothing that",
     "from cntkpy.compat.cntk.contrib.netopt.factorization import a": "cntk.contrib.netopt of CNTK does not exist",
     "from cntkpy.compat.cntk.contrib import crosstalk": "cntk.contrib.crosstalk .* docs/python-functions.md, 'The same",
-    "from cntkpy.compat.cntk.contrib.crosstalk.crosstalk_cntk import instance": "cntk.contrib.crosstalk .* numpy arrays",
+    "from cntkpy.compat.cntk.contrib.crosstalk.crosstalk_cntk import instance": "cntk.contrib.crosstalk .* arrays",
     "import cntkpy.compat.cntk.contrib.zzz": "cntk.contrib.zzz of CNTK does not exist in cntkpy: cntk.contrib has",
     "import cntkpy.compat.cntk.progress_print": "not a module .*: write `import cntk.logging.progress_print`",
     "import cntkpy.compat.cntk.layers.Dense": "not a module of CNTK 2.7: write `from cntk.layers import Dense`",

@@ -16,6 +16,7 @@ from cntkpy.networks.arrays.lazy import (
     Array,
     Gradients,
     Residuals,
+    custom_gradient,
     default_device,
     gradient_by_operands,
     jax,
