@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 
+from cntkpy.cntk_config.base.narrowing import is_list
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -340,7 +341,7 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
 
 def _sparse(value: Any) -> Any:
     """Return the values of a function as sparse matrices; arrays of other than two axes stay."""
-    if isinstance(value, list):
+    if is_list(value):
         return [_sparse(array) for array in value]
     return csr_matrix(value) if value.ndim == 2 else value
 

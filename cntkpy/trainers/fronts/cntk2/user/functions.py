@@ -261,7 +261,7 @@ class _Host:
             return False
         return True
 
-    def forward(self, operands: list[HostArray]) -> tuple[Any, Any]:
+    def forward(self, operands: list[HostArray | list[HostArray]]) -> tuple[Any, Any]:
         """See `HostFunction`."""
         function = self.function
         arguments = tuple(map(self._given, operands, function.inputs))
