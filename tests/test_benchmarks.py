@@ -97,7 +97,10 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
         Compared("/ thread pool", {"cntkpy": 1.0}, higher=True, factor=OTHER),
         Compared("/ DataLoader", {"cntkpy": 2.1}, higher=True, needs="torch", factor=OTHER),
     ),
-    "jobs": (Compared("/ PyTorch, processor", {"digits": 3.0, "slots": 2.3}, needs="torch", factor=OTHER),),
+    "jobs": (
+        Compared("/ PyTorch, processor", {"digits": 3.0, "slots": 2.3}, needs="torch", factor=OTHER),
+        Compared("/ PyTorch, peak", {"digits": 1.42, "slots": 1.34}, needs="torch", factor=1.2),
+    ),
     "language": (
         Compared(
             "/ plain Python",
