@@ -182,6 +182,8 @@ class SentenceSource:
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._taken: Iterator[_Made] = iter(())
+        self._interrupted = False
+        """True after an error or Ctrl-C while a minibatch was made, which has to be made again."""
         self._made: Prefetch[tuple[Run, Iterator[_Made]]] = Prefetch(
             self._produce, plan=lambda: None, threads=int(prefetch), is_last=_is_end
         )
@@ -214,7 +216,7 @@ class SentenceSource:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
-        self._taken = iter(())
+        self._taken, self._interrupted = iter(()), False
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
@@ -251,12 +253,16 @@ class SentenceSource:
 
     def __next__(self) -> Minibatch:
         """Return the next minibatch; the end of the epoch is that of the iteration."""
-        made = next(self._taken, None)
-        if made is None:
-            if self._made.interrupted:
-                self.set_state(self.get_state())
-            _, self._taken = next(self._made)
-            made = next(self._taken)
+        if self._interrupted:
+            self.set_state(self.get_state())
+        try:
+            made = next(self._taken, None)
+            if made is None:
+                _, self._taken = next(self._made)
+                made = next(self._taken)
+        except BaseException:
+            self._interrupted = True
+            raise
         minibatch, run, number = made
         self._delivered = None, run, number
         if minibatch is None:
