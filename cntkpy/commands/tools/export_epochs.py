@@ -1,4 +1,4 @@
-"""What changes from epoch to epoch of a training, for a program of PyTorch: `cntkpy export --training`."""
+"""Settings that change from epoch to epoch of a training, for a program of PyTorch: `cntkpy export --training`."""
 
 from __future__ import annotations
 
