@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from lark import Lark
-from lark.lexer import BasicLexer, Lexer
+from lark.lexer import Lexer
 from lark.parse_tree_builder import maybe_create_child_filter
 from lark.parsers.lalr_analysis import Shift
 
@@ -101,7 +101,6 @@ def _rule(rule: Any) -> list[Any]:
 def _words(parser: Lark) -> dict[str, Any]:
     """Return the pattern of all words, the words that a pattern of names matches, too, and those without meaning."""
     lexer: Any = parser.parser.lexer
-    assert isinstance(lexer, BasicLexer)
     (pattern,) = (matcher.pattern for matcher in lexer.scanner._mres)  # pyright: ignore
     keywords = {
         kind: {term.pattern.value: term.name for term in callback.scanner.terminals}

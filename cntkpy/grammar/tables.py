@@ -86,9 +86,8 @@ class TableParser:
             match = match_at(text, position, end)
             if match is None:
                 raise NotAcceptedError
-            kind, start, position = match.lastgroup, position, match.end()
+            kind, start, position = match.lastgroup or "", position, match.end()
             if kind not in self._ignored:
-                assert kind is not None
                 word = match[0]
                 if kind in self._keywords:
                     kind = self._keywords[kind].get(word, kind)
@@ -110,7 +109,8 @@ class TableParser:
         """
         table, (state, final) = self._states, self._starts[start]
         rules = [(*rule[:2], makers.get(rule[2] or ""), *rule[3:]) for rule in self._rules]
-        states, values = [state], []
+        states: list[int] = [state]
+        values: list[Any] = []
         for token in itertools.chain(tokens, (_END,)):
             kind = token.type
             while True:

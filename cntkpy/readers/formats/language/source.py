@@ -7,7 +7,7 @@ in order. So a position is small: where the block begins, how it was shuffled, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -177,13 +177,15 @@ class SentenceSource:
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
         """The words of streams and of sections of labels, by number."""
         self._position = Position()
-        self._delivered: tuple[Run, int] = Run(self._position), 0
+        self._delivered: _Made = None, Run(self._position), 0
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._group: Iterator[_Made] = iter(())
-        self._made: Prefetch[_Made] = Prefetch(
-            self._next_of_group, threads=int(prefetch), nbytes=_nbytes, is_last=_is_end
+        self._taken: Iterator[_Made] = iter(())
+        self._interrupted = False
+        """True after an error or Ctrl-C while a minibatch was made, which has to be made again."""
+        self._made: Prefetch[tuple[Run, Iterator[_Made]]] = Prefetch(
+            self._produce, plan=lambda: None, threads=int(prefetch), is_last=_is_end
         )
         self._most = 1  # minibatches made at once
         self.corpus.block()  # an empty corpus is an error now
@@ -214,15 +216,15 @@ class SentenceSource:
     def _forget(self) -> None:
         """Drop what was made ahead."""
         self._made.reset()
-        self._group = iter(())
+        self._taken, self._interrupted = iter(()), False
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
-        self._position, self._delivered = position, (Run(position), 0)
+        self._position, self._delivered = position, (None, Run(position), 0)
         self._block = self._following = None
 
     def _delivered_position(self) -> Position:
-        run, number = self._delivered
+        _, run, number = self._delivered
         return run.position(number)
 
     def _calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
@@ -251,29 +253,33 @@ class SentenceSource:
 
     def __next__(self) -> Minibatch:
         """Return the next minibatch; the end of the epoch is that of the iteration."""
-        if self._made.interrupted:
+        if self._interrupted:
             self.set_state(self.get_state())
-        minibatch, run, number = next(self._made)
-        self._delivered = run, number
+        try:
+            made = next(self._taken, None)
+            if made is None:
+                _, self._taken = next(self._made)
+                made = next(self._taken)
+        except BaseException:
+            self._interrupted = True
+            raise
+        minibatch, run, number = made
+        self._delivered = None, run, number
         if minibatch is None:
             raise StopIteration
         return minibatch
 
-    def _next_of_group(self) -> _Made:
-        """Return the next minibatch of those that were made at once."""
-        for made in self._group:
-            return made
-        self._group = iter(self._produce())
-        return next(self._group)
+    def _produce(self, plan: None) -> tuple[Run, Iterator[_Made]]:
+        """Make the arrays of the next minibatches, one at least; the consumer makes the minibatches of them.
 
-    def _produce(self) -> Iterable[_Made]:
-        """The next minibatches, one at least; the arrays of all at once, the minibatches as they are asked for."""
+        To hand over one takes as long as to make it, and minibatches that are kept cost garbage collections.
+        """
         position = replace(self._position)
         if not position.over and (position.is_past_epoch or not self._has_group(position)):
             position.over, position.calls = True, position.calls + 1
         if position.over:
             self._position = position
-            return [(None, Run(position), 0)]
+            return Run(position), iter([(None, Run(position), 0)])
         assert self._block is not None
         pieces, run = self._next_pieces(self._block, position)
         after = run.position(len(run.after))
@@ -281,7 +287,8 @@ class SentenceSource:
         ends_epoch = after.is_past_epoch or (ends_sweep and not self._starts_again(after))
         self._position = after
         self._most = min(GROUP_GROWTH_FACTOR * self._most, MAX_GROUP_MINIBATCHES)
-        return _minibatches(pieces, run, self._format.pack(pieces), self._format.truncates, ends_sweep, ends_epoch)
+        packed = self._format.pack(pieces)
+        return run, _minibatches(pieces, run, packed, self._format.truncates, ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
         """Return what the next minibatches are of, up to the end of the epoch."""
@@ -378,12 +385,8 @@ def _minibatches(
         yield minibatch, run, number
 
 
-def _is_end(made: _Made) -> bool:
-    return made[0] is None
-
-
-def _nbytes(made: _Made) -> int:
-    return 0 if made[0] is None else made[0].nbytes
+def _is_end(made: tuple[Run, Iterator[_Made]]) -> bool:
+    return not made[0].after
 
 
 def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:
