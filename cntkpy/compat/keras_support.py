@@ -179,7 +179,13 @@ def give_gradients(backend: Any) -> None:
         def __init__(self, inputs: Any, outputs: Any, updates: Any = (), **options: Any) -> None:
             leaves = dict.fromkeys(leaf for output in outputs for leaf in (output, *getattr(output, "arguments", ())))
             self.gradients = [leaf for leaf in leaves if leaf in wanted]
-            super().__init__([*inputs, *self.gradients], outputs, list(updates), **options)
+            assigned = [cntk.assign(*update) if isinstance(update, tuple) else update for update in updates]
+            of_data = bool(assigned) and all(
+                update.arguments for update in assigned
+            )  # Keras combines no functions then
+            super().__init__([*inputs, *self.gradients], outputs, [] if of_data else assigned, **options)
+            if of_data:
+                self.updates, self.unrelated_updates = assigned, cntk.combine([update.output for update in assigned])
 
         def __call__(self, inputs: Any) -> Any:
             given = dict(zip(self.placeholders, inputs, strict=False))

@@ -134,6 +134,7 @@ def test_shapes_classes_and_truth_values() -> None:
     np.testing.assert_array_equal(constant(ops.reduce_prod(cube + 1, axis=(0, 1))).ravel(), (cube + 1).prod((0, 1)))
     np.testing.assert_array_equal(constant(ops.argmax(cube % 7, axis=1))[:, 0], (cube % 7).argmax(axis=1))
     np.testing.assert_array_equal(constant(ops.argmax(cube % 7)), 6)
+    assert (ops.argmax(cube).shape, ops.argmin([1, 5]).shape) == ((), ())
     np.testing.assert_array_equal(constant(ops.argmin(cube % 7, axis=-1))[..., 0], (cube % 7).argmin(axis=-1))
     np.testing.assert_array_equal(constant(ops.reduce_sum(cube, axis=[0, 2])).ravel(), cube.sum(axis=(0, 2)))
     a, b = [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]
