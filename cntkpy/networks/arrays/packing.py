@@ -8,16 +8,14 @@ gathered, not scattered: XLA writes the elements of a scatter one by one on a pr
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.batch import Batch, Grid, PackedGrid
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jnp
 from cntkpy.networks.arrays.sparse import Sparse
 
 if TYPE_CHECKING:
     from jaxtyping import Int32, Shaped
-
-Array = Any
 
 
 def separated(grid: Grid | PackedGrid) -> Grid:
@@ -73,7 +71,7 @@ def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[
     if not shared:
         return batch
 
-    def of(name: str, data: object) -> Any:
+    def of(name: str, data: Array | Sparse) -> Array | Sparse:
         grid = shared.get(axes.get(name) or "")
         if grid is None:
             return data
@@ -104,16 +102,8 @@ def _masked(values: Array, mask: Array) -> Array:
     return jnp.where(mask.reshape(*mask.shape, *(1,) * (values.ndim - 2)), values, jnp.zeros((), values.dtype))
 
 
-def _plain_apart(packed: Array, numbers: Numbers) -> Array:
-    return _taken(packed, numbers[0])
-
-
-def _plain_together(values: Array, numbers: Numbers) -> Array:
-    return _taken(values, numbers[1])
-
-
 def _apart_forward(packed: Array, numbers: Numbers) -> tuple[Array, Residuals]:
-    return _plain_apart(packed, numbers), numbers
+    return _taken(packed, numbers[0]), numbers
 
 
 def _apart_backward(numbers: Numbers, g: Array) -> Gradients:
@@ -121,12 +111,12 @@ def _apart_backward(numbers: Numbers, g: Array) -> Gradients:
 
 
 def _together_forward(values: Array, numbers: Numbers) -> tuple[Array, Residuals]:
-    return _plain_together(values, numbers), numbers
+    return _taken(values, numbers[1]), numbers
 
 
 def _together_backward(numbers: Numbers, g: Array) -> Gradients:
     return _masked(_taken(g, numbers[0]), numbers[2]), None
 
 
-_apart = custom_gradient(_plain_apart, _apart_forward, _apart_backward)
-_together = custom_gradient(_plain_together, _together_forward, _together_backward)
+_apart = custom_gradient(_apart_forward, _apart_backward)
+_together = custom_gradient(_together_forward, _together_backward)

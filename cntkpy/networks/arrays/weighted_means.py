@@ -10,15 +10,14 @@ short.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Residuals, checkpoint_name, custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Array, Residuals, checkpoint_name, custom_gradient, jnp
 from cntkpy.networks.arrays.products import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-Array = Any
 
 KEPT = "weighted_means"
 """The name of what a block that is computed again need not compute again, see `jax.checkpoint_policies`."""
@@ -59,10 +58,6 @@ def _scaled(weights: Array, scale: Array, rows: Array) -> tuple[Array, Array]:
     return (weights * scale).astype(rows.dtype), jnp.ones_like(scale)
 
 
-def _only_means(scores: Array, rows: Array) -> Array:
-    return _parts(scores, rows)[0]
-
-
 def _forward(scores: Array, rows: Array) -> tuple[Array, Residuals]:
     means, exponentials, scale = _parts(scores, rows)
     return means, (exponentials, rows, means, scale)
@@ -77,6 +72,6 @@ def _backward(kept: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
     return of_scores.astype(scale.dtype), product(weights, g, (-2, -2))
 
 
-_means = custom_gradient(_only_means, _forward, _backward)
+_means = custom_gradient(_forward, _backward)
 
 __all__ = ["KEPT", "weighted_means"]

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Grid, PackedGrid
@@ -23,9 +23,9 @@ from cntkpy.networks.graph.axes import DEFAULT, is_of_python, own_axis
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch, as_dense
 from cntkpy.trainers.step.axes import Axes, Placed, count_of_samples, grids, packed_grids, place, put_dense
-from cntkpy.trainers.step.memory import empty, zeros
+from cntkpy.trainers.step.memory import HostArray, empty, zeros
 from cntkpy.trainers.step.shape import Shape
-from cntkpy.trainers.step.stack import Pieces, Prepared, Stack, stream_of
+from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
 
 class Padding(Protocol):
@@ -201,22 +201,19 @@ class SingleAxis(Padding):
         batch = Batch(inputs, mask, distances[0], distances[1]) if distances else Batch(inputs, mask)
         return Stack(batch, [prepared.minibatch for prepared in pending], [prepared.layout for prepared in pending])
 
-    def _fill(self, node: Node, pending: Sequence[Prepared], target: NDArray[Any], full: int) -> None:
+    def _fill(self, node: Node, pending: Sequence[Prepared], target: HostArray, full: int) -> None:
         """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it.
 
         After them are zeros where other minibatches have nothing, and after the last one anything: nobody reads it.
         """
         size = self.inputs.sizes[node.name]
-        every = [self.inputs.values(prepared.minibatch, node) for prepared in pending]
+        rows = [as_dense(self.inputs.values(prepared.minibatch, node)).reshape(-1, size) for prepared in pending]
         if full:
-            rows = [part for values in every[:full] for part in _parts(values, size)]
-            np.concatenate(rows, out=target[:full].reshape(-1, size), casting="same_kind")
+            np.concatenate(rows[:full], out=target[:full].reshape(-1, size), casting="same_kind")
         target[full : len(pending)] = 0
         for k, prepared in enumerate(pending[full:], full):
             steps, slots = prepared.layout.T, prepared.layout.S
-            parts = _parts(every[k], size)
-            values = parts[0] if len(parts) == 1 else np.concatenate(parts)
-            target[k, :steps, :slots] = values.reshape(steps, slots, *target.shape[3:])
+            target[k, :steps, :slots] = rows[k].reshape(steps, slots, *target.shape[3:])
 
 
 class SeveralAxes(Padding):
@@ -316,12 +313,6 @@ def _sparse_sizes(prepared: Prepared) -> tuple[tuple[int, int], ...]:
 def input_nodes(network: ValidatedNetwork, roots: Iterable[Node]) -> list[Node]:
     """Return the input nodes that some nodes depend on."""
     return [node for node in network.below(roots) if node.kind.layout == "always"]
-
-
-def _parts(values: object, size: int) -> list[NDArray[Any]]:
-    """Return the values of a stream as arrays (rows, size) in their order."""
-    parts = values.parts if isinstance(values, Pieces) else [values]
-    return [as_dense(part).reshape(-1, size) for part in parts]
 
 
 def _absent(minibatch: Minibatch, inputs: Sequence[str]) -> UserError | None:

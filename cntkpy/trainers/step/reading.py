@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.contracts import MinibatchReader, ReadsAhead, RemembersEpochs
 from cntkpy.readers.epochs import EpochReader, EpochRequest, set_state, state_of
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.prefetch import Prefetch
+from cntkpy.trainers.step.feed import Stage, State
 
 if TYPE_CHECKING:
     from cntkpy.readers.streams import StreamInformation
@@ -57,20 +59,20 @@ class WrappedReader(EpochReader):
         """Return the next minibatch, None after the last of the epoch."""
         return self.inner.get_minibatch()
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch given out, JSON-able."""
         return state_of(self.inner)
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State) -> None:
         """Resume where `get_state` was called, in the middle of an epoch too."""
         set_state(self.inner, state)
 
-    def epoch_state(self, epoch: int) -> dict[str, Any]:
+    def epoch_state(self, epoch: int) -> State:
         """Return the position at the start of an epoch, where the reader remembers it; else the position of now."""
         inside = innermost(self)
         return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.get_state()
 
-    def restore_epoch(self, state: dict[str, Any]) -> None:
+    def restore_epoch(self, state: State) -> None:
         """Go to where `epoch_state` was taken, where the reader needs that to find the epoch."""
         inside = innermost(self)
         if isinstance(inside, RemembersEpochs):
@@ -94,7 +96,7 @@ def innermost(reader: MinibatchReader) -> MinibatchReader:
 
 def following(
     reader: MinibatchReader, *, states: bool = False, ahead: bool = True
-) -> Iterator[tuple[Minibatch, dict[str, Any]]]:
+) -> Iterator[tuple[Minibatch, State]]:
     """Yield the minibatches that are left of an epoch, each with the reader's position after it.
 
     Args:
@@ -116,6 +118,45 @@ def following(
         if minibatch is None:
             return
         yield minibatch, state
+
+
+class EpochSource(Stage[Minibatch]):
+    """The minibatches of an epoch, with the reader's position; the epoch begins when they are first asked for.
+
+    Args:
+        reader: Reads them.
+        request: The epoch.
+        stop: Whether reading should stop: a stack may take long to fill.
+    """
+
+    def __init__(self, reader: MinibatchReader, request: EpochRequest, stop: Callable[[], bool]) -> None:
+        self._reader, self._request, self._stop = reader, request, stop
+        self._start: State | None = None
+        self._state: State | None = None
+        self._values: Iterator[tuple[Minibatch, State]] | None = None
+
+    def __next__(self) -> Minibatch:
+        self.get_state()
+        assert self._values is not None
+        minibatch, state = next(self._values)
+        if self._stop():
+            raise Stopped
+        self._state = state
+        return minibatch
+
+    def get_state(self) -> State | None:
+        """Return the reader's position after the last minibatch that was given, or at the start."""
+        if self._values is None:
+            start_epoch(self._reader, self._request)
+            if self._start is not None:
+                set_state(self._reader, self._start)
+            self._state = state_of(self._reader)
+            self._values = following(self._reader, states=True)
+        return self._state
+
+    def set_state(self, state: State) -> None:
+        """Begin at a position inside of the epoch; called before the first minibatch."""
+        self._start = state
 
 
 def _nbytes(read: Read) -> int:
@@ -168,11 +209,11 @@ class CountedReader(WrappedReader):
             self.last_slots = next(iter(minibatch.layouts.values())).S
         return minibatch
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch given out and its number of slots, JSON-able."""
         return {**super().get_state(), "last_slots": self.last_slots}
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State) -> None:
         """Resume where `get_state` was called, in the middle of an epoch too."""
         self.last_slots = state.get("last_slots", 0)
         super().set_state({name: value for name, value in state.items() if name != "last_slots"})
@@ -206,11 +247,11 @@ class InterruptibleReader(WrappedReader):
         """Return the next minibatch, None after the last of the epoch."""
         return self.thread.call(self.inner.get_minibatch)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch that was read, JSON-able."""
         return self.thread.call(super().get_state)
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State) -> None:
         """Resume where `get_state` was called, in the middle of an epoch too."""
         self.thread.reset()
         self.thread.call(partial(super().set_state, state))

@@ -1,14 +1,16 @@
 """Edit distance of sequences: how many substitutions, deletions and insertions make one of the other.
 
 R. Wagner and M. Fischer, "The string-to-string correction problem", Journal of the ACM 21, 1974.
+
+CNTK's reference of edit_distance_error.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
     from cntkpy.networks.graph.node import Node
 
-Array = Any
+
+Pair = tuple[Array, Array]
+"""Costs and numbers of edits of two places."""
 
 
 class Tokens(NamedTuple):
@@ -32,7 +36,7 @@ class Tokens(NamedTuple):
     """
 
     row: Int32[Array, "T S"]
-    count: Int32[Array, " S"]
+    count: Int32[Array, " S"]  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def _shape(node: Node) -> Shape | None:
@@ -105,7 +109,7 @@ def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Flo
         token, place = column
         costs, numbers = row
 
-        def place_after(left: tuple[Array, Array], here: tuple[Array, ...]) -> tuple[Any, Any]:
+        def place_after(left: Pair, here: tuple[Array, ...]) -> tuple[Pair, Pair]:
             same, corner, corner_number, above, above_number = here
             changed, deleted, inserted = corner + cost.substitution, above + cost.deletion, left[0] + cost.insertion
             is_change = (changed <= deleted) & (changed <= inserted)
@@ -161,8 +165,6 @@ KINDS = [
             Option("squashInputs", BOOLEAN, False, "equal tokens in neighbouring steps are one"),
             Option("tokensToIgnore", INTEGERS, (), "tokens that are left out, after equal neighbours became one"),
         ),
-        family="Criteria",
-        source="CNTK's reference of edit_distance_error",
         layout="none",
         differentiable=False,
         time=TimeRule(reduces_time=True, own_slots=True, across=True),

@@ -1,11 +1,14 @@
-"""Training and evaluation criteria: sums over the real cells of the minibatch, of shape [1]."""
+"""Training and evaluation criteria: sums over the real cells of the minibatch, of shape [1].
+
+Specified in docs/specification/networks.md#b10-criteria-and-evaluation-nodes.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -15,16 +18,12 @@ from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signatur
 from cntkpy.networks.nodes.elementwise.kinds import clipped_log
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.sparse import Sparse
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Criteria"
-SOURCE = "docs/specification/networks.md#b10-criteria-and-evaluation-nodes"
 
-Array = Any
-
-
-def _masked(cells: Array, mask: Array) -> Array:
+def _masked(cells: Array, mask: Array | None) -> Array:
     """`cells` with trailing axes after (T, S), zero in gaps."""
     if mask is None:
         return cells
@@ -39,10 +38,6 @@ def _log_probabilities(z: Array) -> Array:
     return shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis=-1, keepdims=True))
 
 
-def _softmax_cost(labels: Array, z: Array, mask: Array) -> Array:
-    return _softmax_cost_forward(labels, z, mask)[0]
-
-
 def _softmax_cost_forward(labels: Array, z: Array, mask: Array) -> tuple[Array, Residuals]:
     logarithms = _log_probabilities(z)
     return -jnp.sum(_masked(labels * logarithms, mask)).reshape(1), (labels, logarithms, mask)
@@ -53,11 +48,7 @@ def _softmax_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     return _masked(-g * logarithms, mask), _masked(g * (jnp.exp(logarithms) - labels), mask), None
 
 
-_dense_softmax_cost = custom_gradient(_softmax_cost, _softmax_cost_forward, _softmax_cost_backward)
-
-
-def _sparse_cost(elements: Array, weights: Array, z: Array, mask: Array) -> Array:
-    return _sparse_cost_forward(elements, weights, z, mask)[0]
+_dense_softmax_cost = custom_gradient(_softmax_cost_forward, _softmax_cost_backward)
 
 
 def _sparse_cost_forward(elements: Array, weights: Array, z: Array, mask: Array) -> tuple[Array, Residuals]:
@@ -74,19 +65,19 @@ def _sparse_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     return None, None, _masked(g * gradient, mask), None
 
 
-_sparse_softmax_cost = custom_gradient(_sparse_cost, _sparse_cost_forward, _sparse_cost_backward)
+_sparse_softmax_cost = custom_gradient(_sparse_cost_forward, _sparse_cost_backward)
 
 
-def _cross_entropy_with_softmax(call: Call, labels: Any, z: Any) -> Array:
+def _cross_entropy_with_softmax(call: Call, labels: Array | Sparse, z: Array | Sparse) -> Array:
     z = _plain(call, z, 1)
     if is_sparse(labels):
         return _sparse_softmax_cost(labels.elements(), labels.values.astype(z.dtype), z, call.context.mask)
     return _dense_softmax_cost(call.flat(labels, 0), z, call.context.mask)
 
 
-def _plain(call: Call, value: Any, index: int) -> Array:
+def _plain(call: Call, value: Array | Sparse, index: int) -> Array:
     if is_sparse(value):
-        value = value.dense(call.context.T, call.context.S, call.node.input(index).shape)
+        value = value.dense(call.node.input(index).shape)
     return call.flat(value, index)
 
 
@@ -95,10 +86,6 @@ def _plain(call: Call, value: Any, index: int) -> Array:
 
 def _cross_entropy(call: Call, labels: Array, p: Array) -> Array:
     return _probability_cost(call.flat(labels, 0), call.flat(p, 1), call.context.mask)
-
-
-def _probability_cost_plain(labels: Array, p: Array, mask: Array) -> Array:
-    return _probability_cost_forward(labels, p, mask)[0]
 
 
 def _probability_cost_forward(labels: Array, p: Array, mask: Array) -> tuple[Array, Residuals]:
@@ -111,7 +98,7 @@ def _probability_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     return _masked(-g * logarithms, mask), _masked(-g * labels / p, mask), None
 
 
-_probability_cost = custom_gradient(_probability_cost_plain, _probability_cost_forward, _probability_cost_backward)
+_probability_cost = custom_gradient(_probability_cost_forward, _probability_cost_backward)
 
 
 def _square_error(call: Call, a: Array, b: Array) -> Array:
@@ -120,15 +107,10 @@ def _square_error(call: Call, a: Array, b: Array) -> Array:
     return jnp.sum(difference * difference).reshape(1)
 
 
-def _logistic_plain(y: Array, p: Array, weights: Array, mask: Array) -> Array:
-    return _logistic_forward(y, p, weights, mask)[0]
-
-
 def _logistic_forward(y: Array, p: Array, weights: Array, mask: Array) -> tuple[Array, Residuals]:
     likelihood = y * p + (1 - y) * (1 - p)
     cells = _masked(weights * clipped_log(likelihood), mask)
-    total = -jnp.sum(cells)
-    return total.reshape(1), (y, likelihood, weights, mask)
+    return -jnp.sum(cells).reshape(1), (y, likelihood, weights, mask)
 
 
 def _logistic_backward(residuals: Residuals, g: Array) -> Gradients:
@@ -136,7 +118,7 @@ def _logistic_backward(residuals: Residuals, g: Array) -> Gradients:
     return None, _masked(-g * weights * (2 * y - 1) / likelihood, mask), None, None
 
 
-_logistic_cost = custom_gradient(_logistic_plain, _logistic_forward, _logistic_backward)
+_logistic_cost = custom_gradient(_logistic_forward, _logistic_backward)
 
 
 def _logistic(call: Call, y: Array, p: Array, weights: Array | None = None) -> Array:
@@ -144,9 +126,9 @@ def _logistic(call: Call, y: Array, p: Array, weights: Array | None = None) -> A
     mask = call.context.mask
     if weights is None:
         return _logistic_cost(y, p, jnp.ones((), p.dtype), mask)
-    weights = jax.lax.stop_gradient(call.flat(weights, 2))
-    cost = _logistic_cost(y, p, weights, mask)
-    factor = call.context.samples() / jnp.sum(_masked(weights, mask))
+    factors = jax.lax.stop_gradient(call.flat(weights, 2))
+    cost = _logistic_cost(y, p, factors, mask)
+    factor = call.context.samples() / jnp.sum(_masked(factors, mask))
     # the value is normalised by the weights, its gradient is not (as in CNTK)
     return cost + jax.lax.stop_gradient(cost * (factor - 1))
 
@@ -170,23 +152,23 @@ def _error_shape(node: Node) -> Shape | None:
     return rule
 
 
-def _classification_error(call: Call, labels: Any, z: Any, top: Array | None = None) -> Array:
-    z = jax.lax.stop_gradient(_plain(call, z, 1))
+def _classification_error(call: Call, labels: Array | Sparse, z: Array | Sparse, top: Array | None = None) -> Array:
+    scores = jax.lax.stop_gradient(_plain(call, z, 1))
     if is_sparse(labels) and labels.index.shape[-1] == 1:
-        wanted = jnp.minimum(labels.elements()[..., 0], z.shape[-1] - 1)
+        wanted = jnp.minimum(labels.elements()[..., 0], scores.shape[-1] - 1)
         wanted = jnp.where(labels.values[..., 0] == 0, 0, wanted)  # no label: the first of equal values, as when dense
     else:
         wanted = first_largest(jax.lax.stop_gradient(_plain(call, labels, 0)))
     if top is None:
-        wrong = first_largest(z) != wanted
+        wrong = first_largest(scores) != wanted
     else:
-        score = jnp.take_along_axis(z, wanted[..., None], axis=-1)
-        earlier = jnp.arange(z.shape[-1]) < wanted[..., None]
-        rank = jnp.sum((z > score) | ((z == score) & earlier), axis=-1)
+        wanted_score = jnp.take_along_axis(scores, wanted[..., None], axis=-1)
+        earlier = jnp.arange(scores.shape[-1]) < wanted[..., None]
+        rank = jnp.sum((scores > wanted_score) | ((scores == wanted_score) & earlier), axis=-1)
         wrong = rank >= jax.lax.stop_gradient(top).reshape(()).astype(rank.dtype)
     if call.context.mask is not None:
         wrong = wrong & call.context.mask
-    return jnp.sum(wrong.astype(z.dtype)).reshape(1)
+    return jnp.sum(wrong.astype(scores.dtype)).reshape(1)
 
 
 def _class_based_shape(node: Node) -> Shape | None:
@@ -227,16 +209,11 @@ def _class_based(call: Call, labels: Array, h: Array, weights: Array, score: Arr
     return -call.total(of_class) - in_class + wrong
 
 
-def _dummy_plain(objective: Array, gradient: Array, z: Array, mask: Array) -> Array:
-    return jnp.sum(_masked(objective, mask)).reshape(1)
-
-
 def _dummy_forward(objective: Array, gradient: Array, z: Array, mask: Array) -> tuple[Array, tuple[Array, Array]]:
-    return _dummy_plain(objective, gradient, z, mask), (gradient, mask)
+    return jnp.sum(_masked(objective, mask)).reshape(1), (gradient, mask)
 
 
 _dummy_cost = custom_gradient(
-    _dummy_plain,
     _dummy_forward,
     lambda residuals, g: (None, None, _masked(g * residuals[0], residuals[1]), None),
 )
@@ -273,8 +250,6 @@ def _criterion(
         formula,
         shape,
         forward,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),

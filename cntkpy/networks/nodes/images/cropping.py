@@ -2,14 +2,17 @@
 
 The place is found by following both operands down to a node on which they depend. Each operation on the way says which
 position of its operand lies under a position of its result: that of a convolution with stride 2 is twice as far right.
+
+Specified in docs/specification/networks.md#b6-shape-manipulation.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from cntkpy.networks.arrays.lazy import Array
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm
@@ -20,8 +23,6 @@ from cntkpy.networks.nodes.inputs.kinds import is_chw
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
-
-Array = Any
 
 
 class Under(NamedTuple):
@@ -140,8 +141,6 @@ KINDS = [
             Option("offsetX", INTEGER, None, "the first offset; by default it is found", aliases=("xOffset",)),
             Option("offsetY", INTEGER, None, "the second offset; by default it is found", aliases=("yOffset",)),
         ),
-        family="Shape",
-        source="docs/specification/networks.md#b6-shape-manipulation",
         record=RecordForm(names={"offsetX": "xOffset", "offsetY": "yOffset"}, optional=("offsetX", "offsetY")),
         example="h = Crop(picture, ImageInput(4, 4, 3, imageLayout=CHW), 2, 1)",
     ),

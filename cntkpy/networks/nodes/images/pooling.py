@@ -1,16 +1,20 @@
-"""Pooling; part of the convolution family (docs/specification/networks.md B.8)."""
+"""Pooling; part of the convolution family (docs/specification/networks.md B.8).
+
+Specified in docs/specification/networks.md#b8-convolution-and-pooling.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.images import images_of, is_image, plain, value_of
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -21,6 +25,7 @@ from cntkpy.networks.nodes.declare import (
     INTEGERS,
     TEXT,
     Argument,
+    Forward,
     Option,
     RecordForm,
     one_signature,
@@ -37,13 +42,10 @@ from cntkpy.networks.nodes.images.geometry import (
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.images import ChannelsLast
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Convolution and pooling"
-SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
-
-Array = Any
 
 # ---- window functions on arrays (N, *geometry.inputs), axes already in array order
 
@@ -63,18 +65,11 @@ def _cells(x: Array, geometry: Geometry) -> list[Array]:
     ]
 
 
-def _max_plain(geometry: Geometry) -> Any:
+def _max_plain(geometry: Geometry) -> Callable[[Array], Array]:
     """Maximum over plain windows; the gradient goes to the first maximal cell."""
 
-    def primal(x: Array) -> Array:
-        cells = _cells(x, geometry)
-        out = cells[0]
-        for cell in cells[1:]:
-            out = jnp.maximum(out, cell)
-        return out
-
     def forward(x: Array) -> tuple[Array, Residuals]:
-        out = primal(x)
+        out = functools.reduce(jnp.maximum, _cells(x, geometry))
         return out, (x, out)
 
     def backward(residuals: Residuals, g: Array) -> Gradients:
@@ -92,7 +87,7 @@ def _max_plain(geometry: Geometry) -> Any:
             order += [rank + 1 + axis, axis]
         return (stacked.transpose(order).reshape(x.shape),)
 
-    return custom_gradient(primal, forward, backward)
+    return custom_gradient(forward, backward)
 
 
 def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
@@ -198,8 +193,8 @@ def _shape(node: Node) -> Shape | None:
     return outputs
 
 
-def _pool(kind: str | None) -> Any:
-    def forward(call: Call, x: Any) -> Any:
+def _pool(kind: str | None) -> Forward:
+    def forward(call: Call, x: Array | ChannelsLast) -> Array | ChannelsLast:
         node = call.node
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()
@@ -286,7 +281,7 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE, prepare=_prepare)
+_kind = functools.partial(one_signature, prepare=_prepare)
 
 
 KINDS = [

@@ -2,22 +2,23 @@
 
 Regions of CNTK before version 2.1 are relative to the image; later ones are in pixels of the input picture, as in
 Fast R-CNN (R. Girshick, ICCV 2015): corners are scaled and rounded, and the second one lies inside.
+
+Specified in docs/specification/brainscript-library.md.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-Array = Any
 
 
 def _shape(node: Node) -> Shape | None:
@@ -108,7 +109,7 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
         total = jax.vmap(added)(index, slopes)
         return total.reshape(image.shape), None, None
 
-    return custom_gradient(primal, forward, backward)(image, columns, rows)
+    return custom_gradient(forward, backward, primal)(image, columns, rows)
 
 
 def _maximum(seen: Array) -> Array:
@@ -119,7 +120,7 @@ def _place(seen: Array) -> Array:
     return jnp.argmax(seen, axis=-1)
 
 
-def _each(cells: Array, values: Array, reduced: Any) -> Array:
+def _each(cells: Array, values: Array, reduced: Callable[..., Array]) -> Array:
     """For each of the cells the values of its elements along the last axis, -infinity for others, reduced."""
     lowest = jnp.asarray(-jnp.inf, values.dtype)
     rows = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]
@@ -165,8 +166,6 @@ KINDS = [
                 "0: regions are relative to the image",
             ),
         ),
-        family="Convolution and pooling",
-        source="docs/specification/brainscript-library.md",
         record=RecordForm(names={"outputShape": "dims"}, without=("kind",)),
         example="h = ROIPooling(picture, Input(4, 10), {2, 2})",
     ),

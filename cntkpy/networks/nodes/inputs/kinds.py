@@ -1,4 +1,7 @@
-"""Inputs, parameters and constants."""
+"""Inputs, parameters and constants.
+
+Specified in docs/specification/networks.md#b3-inputs-parameters-constants.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,8 @@ from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, PATH, REAL, TEXT, Ar
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.graph.shapes import Shape
 
-FAMILY = "Inputs and parameters"
-SOURCE = "docs/specification/networks.md#b3-inputs-parameters-constants"
 
 IMAGE_LAYOUTS = ("HWC", "CHW", "legacy", "cudnn")
 IMAGE_LAYOUT = Option(
@@ -52,7 +54,7 @@ def image_shape(width: int, height: int, channels: int, layout: object) -> tuple
     return (width, height, channels) if is_chw(layout) else (channels, width, height)
 
 
-def _own_shape(node: Node) -> Any:
+def _own_shape(node: Node) -> Shape | None:
     """As given."""
     return node.shape
 
@@ -160,8 +162,6 @@ KINDS = [
         "Data of the reader's stream of the same name.",
         aliases=("Input",),
         options=(DYNAMIC_AXIS,),
-        family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="always",
         prepare=_input,
@@ -174,8 +174,6 @@ KINDS = [
         "As InputValue, with values kept sparse.",
         aliases=("SparseInput",),
         options=(DYNAMIC_AXIS,),
-        family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="always",
         prepare=_sparse_input,
@@ -189,8 +187,6 @@ KINDS = [
         "Images of the reader's stream of the same name.",
         aliases=("Image",),
         options=(IMAGE_LAYOUT, DYNAMIC_AXIS),
-        family=FAMILY,
-        source=SOURCE,
         makes="InputValue",
         prepare=_image_input,
         example="digit = ImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
@@ -201,8 +197,6 @@ KINDS = [
         "As ImageInput, with values kept sparse.",
         aliases=("SparseImage",),
         options=(IMAGE_LAYOUT, DYNAMIC_AXIS),
-        family=FAMILY,
-        source=SOURCE,
         makes="SparseInputValue",
         prepare=_image_input,
         example="strokes = SparseImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
@@ -213,8 +207,6 @@ KINDS = [
         "A parameter that training changes; dimensions of 0 are inferred.",
         aliases=("Parameter",),
         options=_PARAMETER_OPTIONS,
-        family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="none",
         parameter=True,
@@ -226,8 +218,6 @@ KINDS = [
         (_DIMS,),
         "A parameter whose last three dimensions are width, height, channels in the given layout.",
         options=(*_PARAMETER_OPTIONS, IMAGE_LAYOUT),
-        family=FAMILY,
-        source=SOURCE,
         makes="LearnableParameter",
         prepare=_image_parameter,
         example="M = ImageParameter(28, 28, 1, init=fixedValue, value=0, imageLayout=CHW)",
@@ -238,8 +228,6 @@ KINDS = [
         "A number, as a matrix of equal elements that training does not change.",
         aliases=("Const",),
         options=(Option("rows", INTEGER, 1, "rows"), Option("cols", INTEGER, 1, "columns")),
-        family=FAMILY,
-        source=SOURCE,
         makes="LearnableParameter",
         prepare=_constant,
         example="half = Constant(0.5)",

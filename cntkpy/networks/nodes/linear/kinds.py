@@ -1,13 +1,16 @@
-"""Matrix products and reductions."""
+"""Matrix products and reductions.
+
+Specified in docs/specification/networks.md#b5-linear-algebra-and-reductions.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, dot, product
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
@@ -16,24 +19,20 @@ from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import (
     INTEGER,
     Argument,
-    Forward,
     NodeKind,
     Option,
     RecordForm,
     ShapeRule,
     TimeRule,
     inputs,
+    one_signature,
 )
 from cntkpy.networks.nodes.elementwise.kinds import absolute
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.sparse import Sparse
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Linear algebra and reductions"
-SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
-
-Array = Any
 
 
 def _times_shape(node: Node) -> Shape | None:
@@ -92,31 +91,31 @@ def _add_axes(node: Node, a: Node, right: Shape) -> None:
         a.shape = (*a.shape, *(0,) * missing)
 
 
-def _rows_of(call: Call, matrix: Array, x: Any) -> Array:
+def _rows_of(call: Call, matrix: Array, x: Sparse) -> Array:
     """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
     gathered = call.context.gathered.get(call.node.input(0).name)
     return jnp.take(matrix, x.rows, axis=0, mode="clip") if gathered is None else gathered.astype(matrix.dtype)
 
 
-def _sparse_product(rows: Array, x: Any) -> Array:
+def _sparse_product(rows: Array, x: Sparse) -> Array:
     """Sum over the entries of each cell of value * row: `(T, S, o)`."""
     if x.index.shape[-1] == 1:
         return rows[x.index[..., 0]] * x.values.astype(rows.dtype)
     return jnp.einsum("tskm,tsk->tsm", rows[x.index], x.values.astype(rows.dtype), precision="highest")
 
 
-def _times(call: Call, a: Array, x: Any) -> Array:
+def _times(call: Call, a: Array | Sparse, x: Array | Sparse) -> Array:
     """In memory A is (kr ... k1, o), x is (T, S, rest, kr ... k1): a product of joined axes."""
     a_node, x_node = call.node.input(0), call.node.input(1)
     rank = int(call.options.get("outputRank", 1))
     out = shapes.size(a_node.shape[:rank])
     inner = shapes.size(a_node.shape[rank:])
+    if is_sparse(a):
+        a = a.dense(a_node.shape)
     if is_sparse(x):
         if not a_node.has_layout and rank == 1 and len(x_node.shape) == len(a_node.shape) - 1:
             return _sparse_product(_rows_of(call, a.reshape(inner, out), x), x)
-        x = x.dense(call.context.T, call.context.S, x_node.shape)
-    if is_sparse(a):
-        a = a.dense(call.context.T, call.context.S, a_node.shape)
+        x = x.dense(x_node.shape)
     if a_node.has_layout:
         lead = a.shape[:2]
         left = a.reshape(*lead, inner, out)
@@ -176,19 +175,15 @@ def _transpose_times(call: Call, a: Array, x: Array) -> Array:
     return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))
 
 
-def _norm(x: Array) -> Array:
-    return jnp.sqrt(jnp.sum(x * x)).reshape(1)
-
-
-def _norm_forward(x: Array) -> tuple[Array, Residuals]:
-    out = _norm(x)
+def _norm(x: Array) -> tuple[Array, Residuals]:
+    out = jnp.sqrt(jnp.sum(x * x)).reshape(1)
     return out, (x, out)
 
 
-_frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
+_frobenius = custom_gradient(_norm, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
 
 
-def _reduce(function: Callable[[Array], Array]) -> Callable[[Any, Array], Array]:
+def _reduce(function: Callable[[Array], Array]) -> Callable[[Call, Array], Array]:
     def forward(call: Call, x: Array) -> Array:
         return function(call.masked(x) if call.node.input(0).has_layout else x)
 
@@ -207,7 +202,7 @@ def _column_sum(call: Call, x: Array) -> Array:
     return jnp.sum(call.flat(x), axis=-1, keepdims=True)
 
 
-def _needs_layout(rule: Any) -> Any:
+def _needs_layout(rule: ShapeRule) -> ShapeRule:
     @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
         rules.carrying_data(*node.connected)
@@ -240,7 +235,7 @@ def _length(x: Array) -> Array:
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, square)))
 
 
-def _same_rows(rule: Any) -> Any:
+def _same_rows(rule: ShapeRule) -> ShapeRule:
     @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
         x, y = node.input(0).shape, node.input(1).shape
@@ -333,7 +328,7 @@ def _lookup_shape(node: Node) -> Shape | None:
     return (rows * (shapes.size(x.shape) // words),)
 
 
-def _lookup(call: Call, table: Array, x: Any) -> Array:
+def _lookup(call: Call, table: Array, x: Array | Sparse) -> Array:
     words, rows = call.node.input(0).shape[1], call.node.input(0).shape[0]
     blocks = call.node.shape[0] // rows
     if is_sparse(x):
@@ -347,27 +342,15 @@ def _lookup(call: Call, table: Array, x: Any) -> Array:
     return dot(x.reshape(-1, words), table.reshape(words, rows)).reshape(*lead, -1)
 
 
-def _kind(
-    name: str,
-    names: tuple[str, ...],
-    meaning: str,
-    formula: str,
-    shape: ShapeRule | None,
-    forward: Forward,
-    **fields: Any,
-) -> NodeKind:
-    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
-
-
 def _single(node: Node) -> Shape:
     """`[1]`."""
     return (1,)
 
 
 KINDS = [
-    _kind(
+    one_signature(
         "Times",
-        ("A", "x"),
+        inputs("A", "x"),
         "Matrix product; A [o x k1 x ...] is contracted with the first axes of x. A matrix whose columns are the "
         "product of the first dimensions of x is re-shaped to fit.",
         "A x",
@@ -384,9 +367,9 @@ KINDS = [
         record=RecordForm(optional=("outputRank", "inferInputRankToMap")),
         example="h = Times(W, x)",
     ),
-    _kind(
+    one_signature(
         "TransposeTimes",
-        ("A", "x"),
+        inputs("A", "x"),
         "Product with the transposed matrix.",
         "A' x",
         _transpose_times_shape,
@@ -394,9 +377,9 @@ KINDS = [
         width="short",
         example="h = TransposeTimes(W, z)",
     ),
-    _kind(
+    one_signature(
         "SumElements",
-        ("x",),
+        inputs("x"),
         "Sum of all elements, over the minibatch too.",
         "sum x",
         rules.scalar,
@@ -405,18 +388,18 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="total = SumElements(x)",
     ),
-    _kind(
+    one_signature(
         "SumColumnElements",
-        ("x",),
+        inputs("x"),
         "Sum of each column.",
         "sum_i x_i",
         _needs_layout(_single),
         _column_sum,
         example="h = SumColumnElements(x)",
     ),
-    _kind(
+    one_signature(
         "MatrixL1Reg",
-        ("x",),
+        inputs("x"),
         "Sum of absolute values.",
         "sum |x|; gradient sign(x)",
         rules.scalar,
@@ -426,9 +409,9 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="penalty = MatrixL1Reg(W)",
     ),
-    _kind(
+    one_signature(
         "MatrixL2Reg",
-        ("x",),
+        inputs("x"),
         "Frobenius norm (not squared).",
         "sqrt(sum x^2); gradient x / (norm + 1e-30)",
         rules.scalar,
@@ -438,9 +421,9 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="penalty = MatrixL2Reg(W)",
     ),
-    _kind(
+    one_signature(
         "KhatriRaoProduct",
-        ("x", "y"),
+        inputs("x", "y"),
         "Columnwise cross product.",
         "out[i + rows(x) j] = x_i y_j",
         _needs_layout(_khatri_rao_shape),
@@ -448,9 +431,9 @@ KINDS = [
         aliases=("ColumnwiseCrossProduct",),
         example="h = KhatriRaoProduct(x, y)",
     ),
-    _kind(
+    one_signature(
         "CosDistance",
-        ("x", "y"),
+        inputs("x", "y"),
         "Cosine of two columns.",
         "x'y / (|x| |y|)",
         _same_rows(_single),
@@ -466,15 +449,13 @@ KINDS = [
         _same_rows(_negative_samples_shape),
         _cos_negative,
         aliases=("CosWithNegSamples",),
-        family=FAMILY,
-        source=SOURCE,
         time=TimeRule(reduces_time=True),
         columns=True,
         example="h = CosDistanceWithNegativeSamples(x, y, Constant(1), Constant(4))",
     ),
-    _kind(
+    one_signature(
         "Transpose",
-        ("x",),
+        inputs("x"),
         "First two axes exchanged.",
         "x'",
         _transpose_shape,
@@ -482,9 +463,9 @@ KINDS = [
         record=None,
         example="V = Transpose(W)",
     ),
-    _kind(
+    one_signature(
         "Diagonal",
-        ("x",),
+        inputs("x"),
         "Diagonal of a square matrix as a row.",
         "x_ii",
         _diagonal_shape,
@@ -493,9 +474,9 @@ KINDS = [
         layout="none",
         example="d = Diagonal(Parameter(4, 4))",
     ),
-    _kind(
+    one_signature(
         "LookupTable",
-        ("E", "x"),
+        inputs("E", "x"),
         "Each block of x (a stack of one-hot columns) multiplied by the table E and stacked.",
         "(E x_1, E x_2, ...)",
         _lookup_shape,

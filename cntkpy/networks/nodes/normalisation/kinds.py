@@ -1,11 +1,14 @@
-"""Pre-computed statistics and batch normalisation."""
+"""Pre-computed statistics and batch normalisation.
+
+Specified in docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.images import ChannelsLast, as_given, is_image, plain
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -15,11 +18,6 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Normalisation"
-SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
-
-Array = Any
 
 
 def _statistic_shape(node: Node) -> Shape | None:
@@ -87,7 +85,7 @@ def _batch_shape(node: Node) -> Shape | None:
     return x
 
 
-def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
+def _momentum(constant: Array | float, samples: Array | float, seen: Array | float) -> Array:
     """Share of this minibatch in the running statistics."""
     return jnp.where(
         seen == 0,
@@ -108,13 +106,15 @@ def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
     )
 
 
-def _blend(constant: Any, samples: Any, seen: Any) -> Array:
+def _blend(constant: Array | float, samples: Array | float, seen: Array | float) -> Array:
     """Share of the running statistics in the normalisation."""
     finite = jnp.where(jnp.isinf(constant), 1.0, constant / (constant + samples))
     return jnp.where((seen == 0) | (constant == 0), 0.0, finite)
 
 
-def _batch_normalise(call: Call, x: object, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Array:
+def _batch_normalise(
+    call: Call, x: Array | ChannelsLast, scale: Array, bias: Array, run_mean: Array, run_variance: Array
+) -> Array | ChannelsLast:
     context, node, options = call.context, call.node, call.node.options
     shape = node.shape
     count = shape[-1] if options["spatial"] else shapes.size(shape)
@@ -180,8 +180,6 @@ KINDS = [
         "Mean over the data set, computed before training; a constant afterwards.",
         "sum x / n over all frames",
         _statistic_shape,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -194,8 +192,6 @@ KINDS = [
         "Inverse standard deviation over the data set, computed before training; a constant afterwards.",
         "1 / sqrt(max(var, 1e-10)), population variance",
         _statistic_shape,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -210,8 +206,6 @@ KINDS = [
         _normalisation_shape,
         _normalise,
         aliases=("PerDimMVNorm",),
-        family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="h = PerDimMeanVarNormalization(x, Mean(x), InvStdDev(x))",
     ),
@@ -223,8 +217,6 @@ KINDS = [
         _normalisation_shape,
         _denormalise,
         aliases=("PerDimMVDeNorm",),
-        family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="h = PerDimMeanVarDeNormalization(y, Mean(x), InvStdDev(x))",
     ),
@@ -244,8 +236,6 @@ KINDS = [
             _ENGINE,
             Option("imageLayout", TEXT, "CHW", "spatial needs CHW", IMAGE_LAYOUTS),
         ),
-        family=FAMILY,
-        source=SOURCE,
         images=True,
         time=TimeRule(reduces_time=True),
         running=(3, 4),

@@ -4,6 +4,8 @@ For each layer, and for each direction of a bidirectional one: for each gate the
 gate those of the state. After the weights of all layers come, again for each layer and direction, the biases: for each
 gate that of the input, then for each gate that of the state. Each matrix is stored row by row. The gates of an LSTM are
 input, forget, candidate, output; those of a GRU reset, update, candidate.
+
+Specified in docs/specification/brainscript-library.md.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.products import dot
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
 
-Array = Any
 State = tuple[Array, ...]
 
 
@@ -173,7 +174,7 @@ class Direction(NamedTuple):
     state_bias: list[Array]
 
 
-def directions(node: Node, flat: Array) -> list[Direction]:
+def directions(node: Node, flat: Any) -> list[Direction]:
     """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
 
     Args:
@@ -264,8 +265,6 @@ KINDS = [
             Option("recurrentOp", TEXT, "lstm", "the units", tuple(CELLS)),
             Option("axis", INTEGER, -1, "what the steps are: -1 time, 2 the second axis of a sample"),
         ),
-        family="Recurrence",
-        source="docs/specification/brainscript-library.md",
         prepare=_prepare,
         width="short",
         time=TimeRule(reduces_time=True),

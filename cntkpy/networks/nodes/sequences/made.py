@@ -1,11 +1,14 @@
-"""Time axes that are made of an axis of samples."""
+"""Time axes that are made of an axis of samples.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.batch import Grid
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -16,10 +19,6 @@ from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signatur
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
-
-Array = Any
 
 ONE_SAMPLE = "one = GatherPacked(PackedIndex(x, Where(RowSlice(0, 1, x), single=true)), x)\n"
 """Begins an example of what takes one sample for each sequence."""
@@ -100,8 +99,6 @@ def _kind(
         "",
         shape,
         forward,
-        family=FAMILY,
-        source=SOURCE,
         time=time,
         example=example,
         not_exported="it makes sequences of samples; export what follows it, with sequences as data",

@@ -7,9 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cntkpy.networks.arrays.lazy import default_device
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, DistributedLearner, Learner
 from cntkpy.trainers.parallel.averaging import BlockMomentum, momentum_of_time_constant
@@ -159,6 +160,16 @@ class Workers:
         """Return whether it writes files."""
         return self._connection.main
 
+    def refuse_free_sizes(self) -> None:
+        """See that several workers do not train a network that has a size for each minibatch.
+
+        Raises:
+            ArgumentError: They would.
+        """
+        if self.size > 1:
+            message = "several workers train a network; this one has a size for each minibatch (FreeDimension, unpack)"
+            raise ArgumentError(message, "train on one worker, or give inputs one size")
+
     def share(self, samples: int) -> tuple[int, int]:
         """Among how many workers the data are shared after this many samples, and which part is that of this one."""
         learner = self._learner
@@ -190,7 +201,7 @@ class Workers:
         """Return whether any worker has the wish."""
         return any(self._connection.exchange(bool(wish)))
 
-    def exchange(self, value: object) -> list[Any]:
+    def exchange(self, value: object) -> list[State]:
         """Return the values of all workers."""
         return self._connection.exchange(value)
 
