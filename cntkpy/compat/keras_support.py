@@ -13,7 +13,7 @@ import collections.abc
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -45,8 +45,8 @@ def support_keras() -> None:
         _set_missing(collections, name, getattr(collections.abc, name))
     for name, value in (("Inf", numpy.inf), ("string_", numpy.bytes_), ("unicode_", numpy.str_)):
         _set_missing(numpy, name, value)
-    if not any(isinstance(finder, _WrappersFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WrappersFinder())
+    if not any(isinstance(finder, _KerasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _KerasFinder())
     if importlib.util.find_spec("h5py") is not None:
         import h5py  # pyright: ignore
 
@@ -74,41 +74,38 @@ def _with_texts(value: Any) -> Any:
     return Text(value) if type(value) is str else value
 
 
-WRAPPERS = "keras.layers.wrappers"
-"""Keras' module with the layer `TimeDistributed`."""
-
-
-class _WrappersFinder(MetaPathFinder):
-    """Finds Keras' module of wrappers, and lets `TimeDistributed` go step by step."""
+class _KerasFinder(MetaPathFinder):
+    """Finds Keras' modules of which a part is replaced; see `REPLACED`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of that module; None for all others."""
-        spec = PathFinder.find_spec(fullname, path) if fullname == WRAPPERS else None
+        """Return the spec of such a module; None for all others."""
+        spec = PathFinder.find_spec(fullname, path) if fullname in REPLACED else None
         if spec is not None and spec.loader is not None:
-            spec.loader = _WrappersLoader(spec.loader)
+            spec.loader = _KerasLoader(spec.loader, REPLACED[fullname])
         return spec
 
 
-class _WrappersLoader(Loader):
-    """Loads Keras' module of wrappers.
+class _KerasLoader(Loader):
+    """Loads a module of Keras, and replaces a part of it.
 
     Args:
         loader: The loader of the file.
+        replace: Replaces the part.
     """
 
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
+    def __init__(self, loader: Loader, replace: Callable[[Any], None]) -> None:
+        self._loader, self._replace = loader, replace
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Return what the loader of the file makes."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the file, and replace the method."""
+        """Execute the file, and replace the part."""
         self._loader.exec_module(module)
-        go_by_steps(module)
+        self._replace(module)
 
 
 def go_by_steps(wrappers: Any) -> None:
@@ -148,9 +145,71 @@ def go_by_steps(wrappers: Any) -> None:
     layer_class.call = call
 
 
+def give_gradients(backend: Any) -> None:
+    """Let `K.gradients` with respect to what has a batch axis, inputs and outputs of layers, have values.
+
+    Keras' backend returns a constant 0, which its optimizers replace for parameters. Here it is an input to which
+    `K.function` gives the gradient of the loss before it computes the outputs.
+
+    Args:
+        backend: Keras' module of the backend.
+    """
+    import cntkpy.compat.cntk as cntk
+
+    of_parameters, function_class = backend.gradients, backend.Function
+    wanted: dict[Any, tuple[Any, Any]] = {}
+
+    def gradients(loss: Any, variables: Any) -> list[Any]:
+        listed = variables if isinstance(variables, list) else [variables]
+        return [_gradient(loss, variable) if variable.dynamic_axes else of_parameters(loss, variable)[0]
+                for variable in listed]  # fmt: skip
+
+    def _gradient(loss: Any, variable: Any) -> Any:
+        if any(leaf in wanted for leaf in loss.arguments):
+            raise NotImplementedError("K.gradients of K.gradients: there are no second derivatives on CNTK")
+        gradient = cntk.input_variable(variable.shape, dtype=variable.dtype, dynamic_axes=variable.dynamic_axes)
+        gradient._keras_shape = backend.int_shape(variable)
+        gradient._uses_learning_phase = False
+        wanted[gradient] = loss, variable
+        return gradient
+
+    class Function(function_class):
+        """Keras' function of a backend, with gradients among what its outputs depend on."""
+
+        def __init__(self, inputs: Any, outputs: Any, updates: Any = (), **options: Any) -> None:
+            leaves = dict.fromkeys(leaf for output in outputs for leaf in (output, *getattr(output, "arguments", ())))
+            self.gradients = [leaf for leaf in leaves if leaf in wanted]
+            assigned = [cntk.assign(*update) if isinstance(update, tuple) else update for update in updates]
+            of_data = bool(assigned) and all(
+                update.arguments for update in assigned
+            )  # Keras combines no functions then
+            super().__init__([*inputs, *self.gradients], outputs, [] if of_data else assigned, **options)
+            if of_data:
+                self.updates, self.unrelated_updates = assigned, cntk.combine([update.output for update in assigned])
+
+        def __call__(self, inputs: Any) -> Any:
+            given = dict(zip(self.placeholders, inputs, strict=False))
+            return super().__call__([*inputs, *(_value(*wanted[gradient], given) for gradient in self.gradients)])
+
+    def _value(loss: Any, variable: Any, given: dict[Any, Any]) -> Any:
+        """Return the gradient of a loss for some data."""
+        if variable not in loss.arguments:  # the output of a layer
+            inside = cntk.input_variable(variable.shape, dtype=variable.dtype, dynamic_axes=variable.dynamic_axes)
+            values = variable.eval({leaf: given[leaf] for leaf in variable.arguments})
+            loss, variable, given = loss.clone("share", {variable: inside}), inside, {**given, inside: values}
+        total = cntk.reduce_sum(loss) if loss.shape else loss
+        return total.grad({leaf: given[leaf] for leaf in total.arguments}, wrt=[variable])
+
+    backend.gradients, backend.Function = gradients, Function
+
+
+REPLACED = {"keras.layers.wrappers": go_by_steps, "keras.backend.cntk_backend": give_gradients}
+"""Keras' modules of which a part is replaced, and what replaces it."""
+
+
 def _set_missing(module: Any, name: str, value: Any) -> None:
     if name not in vars(module):
         setattr(module, name, value)
 
 
-__all__ = ["go_by_steps", "is_keras_on_cntk", "support_keras"]
+__all__ = ["give_gradients", "go_by_steps", "is_keras_on_cntk", "support_keras"]

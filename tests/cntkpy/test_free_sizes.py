@@ -542,3 +542,23 @@ def test_an_input_may_have_a_size_to_be_inferred() -> None:
         data = np.arange(2 * rows, dtype=np.float32).reshape(1, rows, 2)
         np.testing.assert_array_equal((x * 2).eval({x: data}), 2 * data)
         np.testing.assert_array_equal(x[0].eval({x: data}), data[:, :1])
+
+
+def test_the_shape_of_an_unfinished_step_over_free_steps() -> None:
+    """A program asks for it while it writes the recurrence; its size does not depend on the number of steps."""
+    x = C.input_variable((C.FreeDimension, 2))
+    steps = C.to_sequence(x)
+    state = C.placeholder(dynamic_axes=steps.dynamic_axes)
+    start = C.times(C.sequence.last(steps), C.constant(np.zeros((2, 3), np.float32)))
+    before = C.sequence.past_value(state, start)
+    w, u = RANDOM.normal(size=(2, 3)).astype("f"), RANDOM.normal(size=(3, 3)).astype("f")
+    step = C.times(steps, C.constant(w)) + C.times(before, C.constant(u))
+    assert (steps.shape, step.shape) == ((2,), (3,))
+    unpacked = C.sequence.unpack(C.sequence.input_variable(2), 0, no_mask_output=True)
+    assert C.to_sequence(unpacked).shape == (2,)
+    last = C.sequence.last(step.replace_placeholders({state: step.output}))
+    for n in (1, 4):
+        data, value = RANDOM.normal(size=(2, n, 2)).astype("f"), np.zeros((2, 3))
+        for index in range(n):
+            value = data[:, index] @ w + value @ u
+        same(last.eval({x: data}), value, np.float32)

@@ -180,7 +180,7 @@ OPERATORS: dict[str, Case | list[Case]] = {
     "asin": one(C.asin, np.arcsin, 2 * P - 1),
     "atan": one(C.atan, np.arctan),
     "argmax": [one(lambda x: C.argmax(x, 0), lambda x: x.argmax(1)[:, None].astype(float)),
-               one(C.argmax, lambda x: x.reshape(2, -1).argmax(1).astype(float).reshape(2, 1, 1))],
+               one(C.argmax, lambda x: x.reshape(2, -1).argmax(1).astype(float))],
     "argmin": one(lambda x: C.argmin(x, -1), lambda x: x.argmin(2)[..., None].astype(float)),
     "asinh": one(C.asinh, np.arcsinh),
     "atanh": one(C.atanh, np.arctanh, P),

@@ -68,6 +68,19 @@ class EventFile:
         self._check()
         self._writer.add_text(tag, text)
 
+    def images(self, name: str, pictures: Any, step: int) -> None:
+        """Add pictures at a step; nothing, if the file is closed.
+
+        Args:
+            name: of the pictures.
+            pictures: an array of bytes, (pictures, channels, height, width) with 1 or 3 channels.
+            step: the place.
+        """
+        self._check()
+        if self._is_open:
+            for index, picture in enumerate(pictures):
+                self._writer.add_image(f"{name}/{index}" if len(pictures) > 1 else name, picture, step)
+
     def graph(self, network: Network) -> None:
         """Add a network: its nodes with their operations, inputs and shapes; a point in a name makes a group of it."""
         message = _package("tensorboardX.proto.event_pb2").Event

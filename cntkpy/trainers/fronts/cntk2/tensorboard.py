@@ -88,6 +88,21 @@ class TensorBoardProgressWriter(ProgressWriter):
         if self._file is not None:
             self._track({name: _number(name, value)}, int(_number("the step", step)))
 
+    def write_image(self, name: str, data: Mapping[Any, Any], step: int) -> None:
+        """Pictures of the program's own at a step.
+
+        Args:
+            name: of the pictures.
+            data: one value: an input or a function of the shape (channels, height, width), or (height, width), by
+                which its pictures stand: numbers from 0 to 255.
+            step: the place.
+
+        Raises:
+            ArgumentError: `data` are not pictures.
+        """
+        if self._file is not None:
+            self._file.images(name, _pictures(name, data), int(_number("the step", step)))
+
     def flush(self) -> None:
         """Write everything to the file."""
         if self._file is not None:
@@ -97,6 +112,26 @@ class TensorBoardProgressWriter(ProgressWriter):
         """Write everything and close the file."""
         if self._file is not None:
             self._file.close()
+
+
+def _pictures(name: str, data: Mapping[Any, Any]) -> np.ndarray:
+    """Return pictures as bytes, (pictures, channels, height, width)."""
+    hint = (
+        "write_image(name, {function: array}, step): an array (pictures, channels, height, width) with 1 or 3 channels"
+    )
+    if not isinstance(data, Mapping) or len(data) != 1:
+        raise ArgumentError(f"{name}: {shorten(repr(data))} is not a dict of one function and its pictures", hint)
+    ((function, value),) = data.items()
+    read: Any = getattr(value, "asarray", None)
+    array = np.asarray(value if read is None else read())
+    shape = tuple(function.shape)
+    if len(shape) == 2:
+        shape = (1, *shape)
+    is_size = len(shape) == 3 and shape[0] in (1, 3) and min(shape) > 0
+    if not is_size or array.dtype.kind not in "fiub" or array.size % max(int(np.prod(shape)), 1) or not array.size:
+        message = f"{name}: an array {array.shape} of {array.dtype} is no pictures of the shape {tuple(function.shape)}"
+        raise ArgumentError(message, hint)
+    return np.clip(np.nan_to_num(array.reshape(-1, *shape)), 0, 255).astype(np.uint8)
 
 
 def _number(name: str, value: object) -> float:

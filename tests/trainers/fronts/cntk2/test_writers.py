@@ -1,11 +1,13 @@
 """Writers beside the printer: event files of TensorBoard, the program's own."""
 
+import io
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from event_files import graph, scalars
+from event_files import events, graph, scalars
+from PIL import Image
 
 from cntkpy.cntk_config import UserError
 from cntkpy.readers.errors import ArgumentError
@@ -134,3 +136,24 @@ def test_other_values_of_a_curve_are_refused(tmp_path: Path) -> None:
     writer = TensorBoardProgressWriter(log_dir=tmp_path)
     with pytest.raises(ArgumentError, match=r"curve: array.* is not one number"):
         writer.write_value("curve", np.ones(2), 1)
+
+
+def test_pictures(tmp_path) -> None:
+    """Grey and coloured pictures, the value of an input, are in the file as PNG."""
+    writer = TensorBoardProgressWriter(None, tmp_path)
+    grey, coloured = input_variable((4, 5)), input_variable((3, 2, 2))
+    shades = np.arange(20, dtype=np.float32).reshape(4, 5) * 13.0
+    writer.write_image("grey", {grey: [shades]}, 7)
+    writer.write_image("pair", {coloured: np.full((2, 3, 2, 2), 300.0)}, 8)
+    with pytest.raises(ArgumentError, match=r"grey: an array \(3, 5\) of float64 is no pictures of the shape \(4, 5\)"):
+        writer.write_image("grey", {grey: np.ones((3, 5))}, 9)
+    with pytest.raises(ArgumentError, match="not a dict of one function"):
+        writer.write_image("grey", shades, 9)
+    writer.close()
+    (path,) = tmp_path.iterdir()
+    written = [(value.tag, value.image, event.step) for event in events(path) for value in event.summary.value]
+    assert [(tag, step) for tag, _, step in written] == [("grey", 7), ("pair/0", 8), ("pair/1", 8)]
+    pixels = np.asarray(Image.open(io.BytesIO(written[0][1].encoded_image_string)).convert("L"))
+    assert np.array_equal(pixels, shades.astype(np.uint8))
+    pixels = np.asarray(Image.open(io.BytesIO(written[2][1].encoded_image_string)))
+    assert pixels.shape == (2, 2, 3) and (pixels == 255).all()

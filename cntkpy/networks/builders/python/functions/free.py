@@ -6,7 +6,6 @@ so there is one for each combination of sizes. All of them share parameters, and
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,17 +13,17 @@ from itertools import islice
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.python.functions import calls, graph
-from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.leaves import FREE
 from cntkpy.networks.builders.python.functions.nodes import INPUTS, is_input, is_trained, ordered
 from cntkpy.networks.builders.python.functions.recipes import (
-    UNPACKED,
     Build,
     has_placeholders,
     is_free,
     is_recipe,
     resolve,
+    sized,
+    with_free,
 )
 from cntkpy.networks.graph.axes import ONE, is_kept
 
@@ -81,24 +80,11 @@ def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
     copies: dict[NodeValue, NodeValue] = {}
     free = [node for node in order if is_free(node)]
     for node in free:
-        copies[node] = _sized(node, sizes[node])
+        copies[node] = sized(node, sizes[node])
     known_roots = copied_roots(roots, order, "share", copies)
     for node in free:
         copies[node].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(node))
     return Known(known_roots, copies)
-
-
-def _sized(node: NodeValue, size: Shape) -> NodeValue:
-    """A free node with a known size."""
-    sized = copy.copy(node)
-    sized.options = dict(node.options)
-    cell_of(sized).dtype = cell_of(node).dtype
-    if node in INPUTS:
-        sized.shape = size
-        INPUTS[sized] = INPUTS[node]
-    else:
-        sized.options[UNPACKED[node.operation.name]] = float(size[0])
-    return sized
 
 
 @dataclass
@@ -199,7 +185,7 @@ def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.M
     failed: UserError | None = None
     works = False
     for size in TRIED:
-        sizes = {node: _of_size(node, size) for node in free}
+        sizes = {node: with_free(node, size) for node in free}
         try:
             known = with_sizes(roots, sizes)
             model = graph.make(known.roots, {"output": known.roots})
@@ -239,10 +225,6 @@ def probed(roots: Sequence[NodeValue]) -> graph.Model:
     _, known, model = next(_working(roots))
     by_original = {original: model.nodes[copied] for original, copied in known.copies.items() if copied in model.nodes}
     return graph.Model(model.network, {**model.nodes, **by_original})
-
-
-def _of_size(node: NodeValue, size: int) -> Shape:
-    return tuple(axis or size for axis in node.shape or ()) if node in INPUTS else (size,)
 
 
 def are_free(roots: Iterable[NodeValue]) -> bool:

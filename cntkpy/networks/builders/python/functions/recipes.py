@@ -7,6 +7,7 @@ becomes the operator's own node as soon as their shapes are known.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 
@@ -15,16 +16,20 @@ from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operation
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.blocks import block_of, mark_block, mark_written, written_operands
+from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.nodes import INPUTS, add, known_inputs, ordered
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
 from cntkpy.networks.graph.network import Network
-from cntkpy.networks.graph.node import NodeKind
+from cntkpy.networks.graph.node import Node, NodeKind
 from cntkpy.networks.graph.validate import infer_known
 
 Build = Callable[[tuple[NodeValue, ...]], NodeValue]
 
 UNPACKED = {"UnpackBatch": "count", "UnpackSequence": "steps"}
 """The operations whose results have an axis of a size that only data say, and the options that hold that size."""
+
+TRIED_SIZES = (7919, 7927)
+"""Sizes that stand for one that only data say: primes, larger than sizes of slices and windows."""
 
 _RECIPE = Operation("Recipe")
 _UNKNOWN = NodeKind("Unknown", layout="always")
@@ -136,7 +141,7 @@ def _resolve_some(order: list[NodeValue], recipes: list[NodeValue]) -> bool:
         ]
         if ready:
             with _knowing(known):
-                for recipe in ready:
+                for recipe in filter(is_recipe, ready):  # one that is made may make those below it
                     _become(recipe, recipe.options["build"](recipe.inputs))
             return True
     return False
@@ -208,15 +213,29 @@ def _is_unknown(node: NodeValue) -> bool:
 
 
 def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, Shape]:
-    """The shapes of nodes as far as they are known; see `infer_known`."""
-    network = Network("float")
+    """The shapes of nodes as far as they are known; see `infer_known`.
+
+    Sizes that only data say stand for two numbers after each other: a shape that is the same for both depends on none.
+    """
     order = ordered(roots)
-    made = {
-        node: network.add(str(index), _UNKNOWN)
-        if _is_unknown(node) or _is_unmade(node)
-        else add(network, node, str(index), True)
-        for index, node in enumerate(order)
-    }
+    shapes = _infer_shapes(order, strict, None)
+    if any(map(is_free, order)):
+        first, second = (_infer_shapes(order, strict, size) for size in TRIED_SIZES)
+        shapes |= {node: shape for node, shape in first.items() if second.get(node) == shape}
+    return shapes
+
+
+def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -> dict[NodeValue, Shape]:
+    """The shapes of nodes where the sizes that only data say are `free_size`; None: they are not known."""
+    network = Network("float")
+    made: dict[NodeValue, Node] = {}
+    for index, value in enumerate(order):
+        if free_size is not None and is_free(value):
+            made[value] = add(network, sized(value, with_free(value, free_size)), str(index), True)
+        elif _is_unknown(value) or _is_unmade(value):
+            made[value] = network.add(str(index), _UNKNOWN)
+        else:
+            made[value] = add(network, value, str(index), True)
     for value, node in made.items():
         if node.kind is not _UNKNOWN:
             node.inputs = [made[source] for source in known_inputs(value)]
@@ -224,3 +243,26 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
             node.shape = value.shape
     infer_known(list(made.values()), strict)
     return {value: node.shape for value, node in made.items() if node.shape is not None and 0 not in node.shape}
+
+
+def with_free(node: NodeValue, size: int) -> Shape:
+    """Return the sizes of a free node where those that only data say are `size`; see `sized`."""
+    return tuple(axis or size for axis in node.shape or ()) if node in INPUTS else (size,)
+
+
+def sized(node: NodeValue, size: Shape) -> NodeValue:
+    """Return a copy of a free node with a known size.
+
+    Args:
+        node: the node.
+        size: the shape of an input, or the size (one) of the axis that it makes.
+    """
+    copied = copy.copy(node)
+    copied.options = dict(node.options)
+    cell_of(copied).dtype = cell_of(node).dtype
+    if node in INPUTS:
+        copied.shape = size
+        INPUTS[copied] = INPUTS[node]
+    else:
+        copied.options[UNPACKED[node.operation.name]] = float(size[0])
+    return copied

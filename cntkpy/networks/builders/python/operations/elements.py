@@ -67,22 +67,21 @@ def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims
 @described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmax"})
 @needs_shapes
 def argmax(x: Operand, axis: Any = None, name: str = "") -> Function:
-    """The number of the largest element along an axis, or of all elements; the first of several."""
+    """The number of the largest element along an axis, or of all elements (shape `()`); the first of several."""
     return _extreme_number("argmax", as_node(x), axis, name)
 
 
 @described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmin"})
 @needs_shapes
 def argmin(x: Operand, axis: Any = None, name: str = "") -> Function:
-    """The number of the smallest element along an axis, or of all elements; the first of several."""
+    """The number of the smallest element along an axis, or of all elements (shape `()`); the first of several."""
     return _extreme_number("argmin", operator("Negate", as_node(x)), axis, name)
 
 
 def _extreme_number(call: str, x: Function, axis: Any, name: str) -> Function:
     rank = len(x.shape)
     if axis is None or (isinstance(axis, Axis) and axis.kind == "all static"):
-        flat_number = _extreme_number(call, flatten(x), 0, "" if rank > 1 else name)
-        return reshape(flat_number, (1,) * rank, name=name) if rank > 1 else flat_number
+        return reshape(_extreme_number(call, flatten(x), 0, ""), (), name=name)
     along = static_axis(call, axis, rank)
     numbers = _numbers(x, along)
     size = x.shape[along]
