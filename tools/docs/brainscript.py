@@ -6,7 +6,8 @@ from cntkpy.networks.builders.brainscript.reference import Documented, documente
 
 HEADER = """\
 # Functions of BrainScript
-Written by `python -m tools.docs` from the library, `cntkpy/networks/builders/brainscript/library/core.bs`.
+Written by `python -m tools.docs` from the library: `library.bs` of families in `cntkpy/networks/nodes`, and
+`cntkpy/networks/builders/brainscript/library/core.bs`.
 
 What has no default is passed by position, what has one by name. Braces and round brackets mean the same; the library
 writes what makes parameters with braces. What the nodes compute is in [Functions](functions.md), the language in

@@ -17,7 +17,7 @@ from cntkpy.commands.editor.language import Analysis
 from cntkpy.commands.editor.ndl import Key, NetworkText
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.outline import Definition, Mention
-from cntkpy.networks.builders.ndl.expand import ARRAYS
+from cntkpy.networks.builders.ndl.groups import ARRAYS
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEFINED = re.compile(r"(?<![$\w./])([A-Za-z_][A-Za-z0-9_]*)(?=\s*=(?!=))")

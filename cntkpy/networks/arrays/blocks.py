@@ -3,11 +3,7 @@
 On processors only: other devices have more memory for it, and lose time where a loop starts many small computations.
 """
 
-from typing import Any
-
-from cntkpy.networks.arrays.lazy import default_device, jnp
-
-Array = Any
+from cntkpy.networks.arrays.lazy import Array, default_device, jnp
 
 BLOCK_ELEMENTS = 1 << 20
 """Elements of a block, 4 MiB of single precision; a loop over less costs time."""

@@ -7,11 +7,12 @@ the order in which they are made, and turned where another node needs them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 
-Array = Any
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class ChannelsLast(NamedTuple):
@@ -40,27 +41,27 @@ class OneChannel(NamedTuple):
 Turned: TypeAlias = "ChannelsLast | OneChannel"
 
 
-def is_turned(value: object) -> TypeGuard[Turned]:
+def is_turned(value: object) -> TypeIs[Turned]:
     """Return whether the axes of a value are in another order than those of the node."""
     return isinstance(value, (ChannelsLast, OneChannel))
 
 
-def is_image(value: object) -> TypeGuard[ChannelsLast]:
+def is_image(value: object) -> TypeIs[ChannelsLast]:
     """Return whether channels lie last."""
     return isinstance(value, ChannelsLast)
 
 
-def plain(value: object) -> Array:
+def plain(value: Array | Turned) -> Array:
     """A value with channels first."""
     return value.plain() if is_turned(value) else value
 
 
-def as_given(value: object) -> Array:
+def as_given(value: Array | ChannelsLast) -> Array:
     """The array of a value, in its order."""
     return value.array if is_image(value) else value
 
 
-def images_of(value: Any, axes: tuple[int, ...]) -> Array:
+def images_of(value: Array | ChannelsLast, axes: tuple[int, ...]) -> Array:
     """The images (N, ..., C) in a value.
 
     Args:
@@ -72,7 +73,7 @@ def images_of(value: Any, axes: tuple[int, ...]) -> Array:
     return jnp.moveaxis(value.reshape(-1, *axes), 1, -1)
 
 
-def value_of(images: Array, like: object, has_layout: bool) -> Any:
+def value_of(images: Array, like: Array | ChannelsLast, has_layout: bool) -> Array | ChannelsLast:
     """Images (N, ..., C) as the value of a node.
 
     Args:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int32
-
-Array = Any
 
 
 def first_largest(x: Float[Array, "*cells n"]) -> Int32[Array, " *cells"]:

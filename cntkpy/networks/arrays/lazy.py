@@ -14,6 +14,7 @@ import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.cache_folders import is_private, private_folder
@@ -28,6 +29,7 @@ Gradients = tuple[Any, ...]
 
 __all__ = [
     "DETERMINISTIC",
+    "Array",
     "Gradients",
     "Residuals",
     "ask_for_determinism",
@@ -65,7 +67,7 @@ def cache_folder() -> Path | None:
     return None
 
 
-def imported(name: str) -> Any:
+def imported(name: str) -> ModuleType:
     """A module of JAX, imported without a change of the random numbers that NumPy and Python draw next.
 
     JAX 0.10 draws some when it is imported: the first run of a seeded program would differ from its second.
@@ -117,7 +119,9 @@ if TYPE_CHECKING:
     # JAX's own functions are only partly annotated: their results would be "unknown" wherever they go.
     jax: Any
     jnp: Any
+    from jax import Array
 else:
+    Array = Any
     jax = LazyModule("jax", prepare)
     jnp = LazyModule("jax.numpy", prepare)
 
@@ -128,7 +132,7 @@ def io_callback(function: Callable[..., Any], result: object, *arrays: object) -
     return imported("jax.experimental").io_callback(function, result, *arrays)
 
 
-def row_major(array: Any) -> Any:
+def row_major(array: Array) -> Array:
     """Return the array, copied in a compiled program if its axes lie in another order.
 
     XLA leaves a transposed array as it lies. An inner loop over its last axis then jumps through memory.
@@ -138,7 +142,7 @@ def row_major(array: Any) -> Any:
     return layout.with_layout_constraint(array, layout.Layout(major_to_minor=tuple(range(array.ndim))))
 
 
-def checkpoint_name(array: object, name: str) -> Any:
+def checkpoint_name(array: Array, name: str) -> Array:
     """`jax.ad_checkpoint.checkpoint_name`: policies of `jax.checkpoint` know the array by a name."""
     prepare()
     return imported("jax.ad_checkpoint").checkpoint_name(array, name)
@@ -155,8 +159,10 @@ def number_of(device: Any) -> int:
 
 
 def custom_gradient(
-    primal: Callable[..., Any], forward: Callable[..., Any], backward: Callable[[Any, Any], tuple[Any, ...]]
-) -> Callable[..., Any]:
+    primal: Callable[..., Array],
+    forward: Callable[..., tuple[Array, Residuals | Array | Callable[[Array], Gradients]]],
+    backward: Callable[[Any, Array], Gradients],
+) -> Callable[..., Array]:
     """`jax.custom_vjp` without importing JAX now.
 
     Args:
@@ -169,13 +175,13 @@ def custom_gradient(
     """
 
     @functools.cache
-    def build() -> Any:
+    def build() -> Callable[..., Array]:
         function = jax.custom_vjp(primal)
         function.defvjp(forward, backward)
         return function
 
     @functools.wraps(primal)
-    def call(*arrays: object) -> Any:
+    def call(*arrays: object) -> Array:
         return build()(*arrays)
 
     return call

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cntkpy.networks.arrays.images import is_turned
+from cntkpy.networks.arrays.lazy import Array
 from cntkpy.networks.arrays.sparse import Sparse, is_sparse
 from cntkpy.networks.graph.node import Node
 
-__all__ = ["Numbers"]
+if TYPE_CHECKING:
+    from jax.typing import DTypeLike
 
-Array = Any
+__all__ = ["Numbers"]
 
 
 class Numbers(NamedTuple):
@@ -26,11 +28,11 @@ class Numbers(NamedTuple):
         nodes: the nodes whose values are of the short type.
     """
 
-    long: Any
-    short: Any = None
+    long: DTypeLike | None
+    short: DTypeLike | None = None
     nodes: frozenset[Node] = frozenset()
 
-    def of(self, node: Node) -> Any:
+    def of(self, node: Node) -> DTypeLike | None:
         """The type of the value of a node."""
         return self.short if node in self.nodes else self.long
 
@@ -54,7 +56,7 @@ class Numbers(NamedTuple):
         return array if self.short is None else array.astype(self.long)
 
 
-def _converted(value: Any, dtype: Any) -> Any:
+def _converted(value: Any, dtype: DTypeLike | None) -> Any:
     if is_sparse(value):
         return Sparse(value.rows, value.index, value.values.astype(dtype))
     if is_turned(value):

@@ -8,16 +8,14 @@ gathered, not scattered: XLA writes the elements of a scatter one by one on a pr
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.batch import Batch, Grid, PackedGrid
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jnp
 from cntkpy.networks.arrays.sparse import Sparse
 
 if TYPE_CHECKING:
     from jaxtyping import Int32, Shaped
-
-Array = Any
 
 
 def separated(grid: Grid | PackedGrid) -> Grid:
@@ -73,7 +71,7 @@ def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[
     if not shared:
         return batch
 
-    def of(name: str, data: object) -> Any:
+    def of(name: str, data: Array | Sparse) -> Array | Sparse:
         grid = shared.get(axes.get(name) or "")
         if grid is None:
             return data

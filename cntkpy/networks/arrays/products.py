@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-
-Array = Any
 
 
 def dot(

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph.shapes import Shape, size
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int32
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import TypeIs
 
-Array = Any
+
+class Compressed(Protocol):
+    """A CSR matrix of scipy."""
+
+    indptr: NDArray[np.int32]
+    indices: NDArray[np.int32]
+    data: NDArray[np.generic]
+    shape: tuple[int, int]
 
 
 class Sparse(NamedTuple):
     """Sparse cells with K entries each (padded with value 0), on T time steps and S slots.
 
-    The distinct elements that occur are listed once, so that only these rows of a weight matrix are touched.
+    The distinct elements that occur are listed once, so that only these rows of a weight matrix are touched. Arrays are
+    those of NumPy in a minibatch, those of JAX in a compiled program.
 
     Attributes:
         rows: int32 `(U,)`, the distinct element indices; padding is the width (out of range).
@@ -25,12 +35,12 @@ class Sparse(NamedTuple):
         values: `(T, S, K)`.
     """
 
-    rows: Int32[Array, " U"]
-    index: Int32[Array, "T S K"]
-    values: Float[Array, "T S K"]
+    rows: Int32[Any, " U"]
+    index: Int32[Any, "T S K"]
+    values: Float[Any, "T S K"]
 
     @classmethod
-    def from_csr(cls, csr: Any, T: int, S: int, dtype: Any = "float32", exact: bool = False) -> Sparse:
+    def from_csr(cls, csr: Compressed, T: int, S: int, dtype: DTypeLike = "float32", exact: bool = False) -> Sparse:
         """From a scipy CSR matrix `(T*S, width)`, row `t*S + s`.
 
         K and U are rounded up to powers of two (unless `exact`), so that few shapes occur.
@@ -57,9 +67,10 @@ class Sparse(NamedTuple):
         """Global element indices `(T, S, K)`."""
         return self.rows[self.index]
 
-    def dense(self, T: int, S: int, shape: Shape | None) -> Float[Array, "T S ..."]:
+    def dense(self, shape: Shape | None) -> Float[Array, "T S ..."]:
         """As a dense array `(T, S, *reversed(shape))`."""
         assert shape is not None
+        T, S = self.index.shape[0], self.index.shape[1]
         cells = jnp.arange(T * S)[:, None]
         flat = jnp.zeros((T * S, size(shape)), self.values.dtype)
         flat = flat.at[cells, self.elements().reshape(T * S, -1)].add(self.values.reshape(T * S, -1))
@@ -82,6 +93,6 @@ class RowGradient(NamedTuple):
         return jnp.zeros_like(parameter).at[self.rows].add(self.values)
 
 
-def is_sparse(value: object) -> bool:
+def is_sparse(value: object) -> TypeIs[Sparse]:
     """Return whether a value is `Sparse`."""
     return isinstance(value, Sparse)

@@ -10,10 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.weighted_means import KEPT
-
-Array = Any
 
 BLOCK = 1 << 20
 """Elements of the largest value up to which all steps are computed at once, and that a block has about."""
@@ -38,7 +36,11 @@ def steps_of_block(steps: int, elements: int, one_slot: bool = False) -> int:
     return math.ceil(steps / math.ceil(steps / most))
 
 
-def in_blocks(function: Callable[[Any, Array], Any], sequences: object, size: int) -> Any:
+Tree = Any
+"""Arrays, nested in tuples, lists and dictionaries."""
+
+
+def in_blocks(function: Callable[[Tree, Array], Tree], sequences: Tree, size: int) -> Tree:
     """Return what a function gives for blocks of steps, joined.
 
     Args:
@@ -57,7 +59,7 @@ def in_blocks(function: Callable[[Any, Array], Any], sequences: object, size: in
     def joined(array: Array) -> Array:
         return array.reshape(count * size, *array.shape[2:])[:steps]
 
-    def block(pair: tuple[Any, Array]) -> Any:
+    def block(pair: tuple[Tree, Array]) -> Tree:
         return function(*pair)
 
     policy = jax.checkpoint_policies.save_only_these_names(KEPT)

@@ -10,15 +10,14 @@ short.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Residuals, checkpoint_name, custom_gradient, jnp
+from cntkpy.networks.arrays.lazy import Array, Residuals, checkpoint_name, custom_gradient, jnp
 from cntkpy.networks.arrays.products import product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-Array = Any
 
 KEPT = "weighted_means"
 """The name of what a block that is computed again need not compute again, see `jax.checkpoint_policies`."""

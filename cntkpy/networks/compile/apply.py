@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from cntkpy.networks.arrays.images import ChannelsLast, as_given, is_image, plain
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph.axes import operating
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.call import Call, Context, masked
-
-Array = Any
 
 
 def _aligned(node: Node, arrays: Sequence[Array]) -> list[Array]:
@@ -42,10 +40,7 @@ def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -
     assert kind.forward is not None, kind.name
     call = Call(node, context, order)
     if not kind.sparse:
-        arrays = [
-            a.dense(*a.index.shape[:2], i.shape) if is_sparse(a) else a
-            for i, a in zip(node.connected, arrays, strict=True)
-        ]
+        arrays = [a.dense(i.shape) if is_sparse(a) else a for i, a in zip(node.connected, arrays, strict=True)]
     arrays = context.numbers.operands(node, arrays)
     if kind.images:
         return kind.forward(call, *arrays)

@@ -16,7 +16,7 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Batch, PackedGrid
 from cntkpy.networks.arrays.images import Turned, is_turned, plain
-from cntkpy.networks.arrays.lazy import jax, jnp, prepare
+from cntkpy.networks.arrays.lazy import Array, jax, jnp, prepare
 from cntkpy.networks.arrays.packing import batch_apart, together
 from cntkpy.networks.arrays.sparse import RowGradient, is_sparse
 from cntkpy.networks.compile import recurrence
@@ -24,6 +24,7 @@ from cntkpy.networks.compile.apply import apply_to_images
 from cntkpy.networks.compile.differentiable import check_gradient, row_parameters
 from cntkpy.networks.compile.flat import Flat
 from cntkpy.networks.compile.group_blocks import run_group
+from cntkpy.networks.compile.loop_products import dense
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.compile.step_groups import StepGroup
 from cntkpy.networks.graph.axes import fallible, is_kept, operating
@@ -33,6 +34,8 @@ from cntkpy.networks.nodes.call import DEFAULT_SETTINGS, Context, Settings, mask
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
+
+    from cntkpy.networks.arrays.sparse import Sparse
 
 __all__ = [
     "LENGTHS",
@@ -54,7 +57,6 @@ __all__ = [
     "with_values",
 ]
 
-Array = Any
 Values = dict[Node, Any]
 
 PROBLEM = "/problem"
@@ -64,7 +66,7 @@ LENGTHS = "/lengths"
 """Key among values of the step counts on an axis that a node makes."""
 
 
-def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array:
+def _leaf(plan: Plan, node: Node, parameters: Mapping[str, Array], batch: Batch, context: Context) -> Array | Sparse:
     """Value of an input, parameter or pre-computed node."""
     assert node.shape is not None
     if node.kind.layout == "always":
@@ -94,7 +96,7 @@ def _run(
     parameters: Mapping[str, Array],
     state: Mapping[str, Array],
     batch: Batch,
-    key: Array,
+    key: Array | None,
     settings: Settings,
     gathered: Mapping[str, Array],
     matrices: Mapping[tuple[str, ...], Array] | None = None,
@@ -120,7 +122,7 @@ def context_of(
     plan: Plan,
     state: Mapping[str, Array],
     batch: Batch,
-    key: Array,
+    key: Array | None,
     settings: Settings,
     gathered: Mapping[str, Array],
 ) -> Context:
@@ -179,7 +181,8 @@ def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
     for node in inputs:
         data = batch.inputs.get(node.name)
         if data is not None:
-            return data.index.shape[:2] if is_sparse(data) else (data.shape[0], data.shape[1])
+            cells = data.index if is_sparse(data) else data
+            return cells.shape[0], cells.shape[1]
     return (1, 1)
 
 
@@ -204,12 +207,12 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Array = None,
+        key: Array | None = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         values, new_state, context = _run(plan, parameters, state, batch, key, settings, {})
         inputs = {
-            name: plan.numbers.given(_as_in(batch, node, _dense(node, values[node]), context))
+            name: plan.numbers.given(_as_in(batch, node, dense(values[node], node), context))
             for name, node in zip(plan.names, plan.outputs, strict=True)
         }
         for axis in plan.made_axes:
@@ -248,7 +251,7 @@ def compile_gradient(
         parameters: Mapping[str, Array],
         state: Mapping[str, Array],
         batch: Batch,
-        key: Array = None,
+        key: Array | None = None,
         settings: Settings = DEFAULT_SETTINGS,
     ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
         rows = {
@@ -343,12 +346,6 @@ def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
     return together(value, lie)
 
 
-def _dense(node: Node, value: Any) -> Array:
-    if is_sparse(value):
-        return value.dense(*value.index.shape[:2], node.shape)
-    return value
-
-
 def network_parameters(network: ValidatedNetwork) -> dict[str, np.ndarray]:
     """The trainable parameters by name (of the reversed shapes)."""
     return {node.name: _value(node, network) for node in network.parameters()}
@@ -401,7 +398,7 @@ def start_values(network: ValidatedNetwork) -> dict[str, np.ndarray]:
     return network_state(network) | network_parameters(network)
 
 
-def store(network: ValidatedNetwork, values: Mapping[str, Array]) -> None:
+def store(network: ValidatedNetwork, values: Mapping[str, Array | np.ndarray]) -> None:
     """Write parameters and state into the nodes; arrays of the network's element type are not copied."""
     for name, array in values.items():
         if name in network.nodes:
@@ -410,7 +407,7 @@ def store(network: ValidatedNetwork, values: Mapping[str, Array]) -> None:
             network.nodes[name.removesuffix("/samples")].samples = int(np.asarray(array))
 
 
-def with_values(network: ValidatedNetwork, values: Mapping[str, Array]) -> ValidatedNetwork:
+def with_values(network: ValidatedNetwork, values: Mapping[str, Array | np.ndarray]) -> ValidatedNetwork:
     """Return the same network with other values, for instance to save it; see `store`."""
     copied = ValidatedNetwork(network.copied())
     store(copied, values)

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.compile.differentiable import row_parameters
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.compile.recurrence import side_by_side
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 
-Array = Any
 Names = tuple[str, ...]
 
 MOST_ELEMENTS = 1 << 16
@@ -69,7 +68,7 @@ class Flat:
         """Key of the vector among arrays that are named by parameters."""
         return "\n".join(self.names)
 
-    def join(self, arrays: Mapping[str, Any]) -> Array:
+    def join(self, arrays: Mapping[str, Any]) -> np.ndarray:
         """The vector (NumPy) of arrays by name."""
         return np.concatenate(
             [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.products import by_slot
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.compile.group_steps import GroupSteps
@@ -17,8 +17,6 @@ from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.call import Context, masked
-
-Array = Any
 
 
 def run_group(plan: Plan, group: StepGroup, values: dict[Node, Array], context: Context) -> None:
@@ -66,7 +64,7 @@ def _in_blocks(
         context: of the axis.
     """
     outside = [i for i in dict.fromkeys(i for node in nodes for i in node.connected) if i not in {*nodes, *steps}]
-    by_step = {i: dense(values[i], i, context) for i in outside if i.has_layout}
+    by_step = {i: dense(values[i], i) for i in outside if i.has_layout}
     fixed = {i: values[i] for i in outside if not i.has_layout}
     grid = context.grid(None)
     size = steps_of_block(context.T, elements, one_slot=True)

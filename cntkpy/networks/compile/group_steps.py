@@ -8,9 +8,9 @@ kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from cntkpy.networks.arrays.images import plain
+from cntkpy.networks.arrays.lazy import Array
 from cntkpy.networks.arrays.products import by_slot, dot
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.arrays.weighted_means import weighted_means
@@ -20,8 +20,6 @@ from cntkpy.networks.compile.step_groups import PRODUCTS
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.call import Call, Context
-
-Array = Any
 
 
 class GroupSteps:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import dot
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.plan import Plan
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["JoinedProduct", "dense", "differentiable_loop", "joined_products"]
 
-Array = Any
 Values = Mapping[Node, Any]
 Loop = Callable[[list[Array], Any, Any], tuple[Any, list[Array]]]
 
@@ -34,7 +33,7 @@ def _plain(x: Array, weights: Array, added: Array) -> Array:
     return dot(x, weights)
 
 
-def _plain_forward(x: Array, weights: Array, added: Array) -> tuple[Array, Residuals]:
+def _plain_forward(x: Array, weights: Array, added: Array) -> tuple[Array, Array]:
     return dot(x, weights), weights
 
 
@@ -149,7 +148,7 @@ def _spread(product: Node, leaf: Node | None, values: Values, context: Context) 
     shape, width = tuple(reversed(product.shape or ())), _rows(product)
     if leaf is None:
         return jnp.zeros(width, context.dtype)
-    value, grid = dense(values[leaf], leaf, context), (context.T, context.S)
+    value, grid = dense(values[leaf], leaf), (context.T, context.S)
     lead = grid if leaf.has_layout else ()
     missing = len(shape) - (value.ndim - len(lead))
     value = value.reshape(*value.shape[: len(lead)], *(1,) * missing, *value.shape[len(lead) :])
@@ -201,17 +200,18 @@ def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passe
     return sorted(nodes, key=lambda leaf: not leaf.has_layout)
 
 
-def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
+def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, Any], Any]:
     """A loop whose gradient by the weights of products is computed after it.
 
     Args:
+        values: as `run`, called where there is no gradient.
         run: gets the weights of the products; everything else that the result depends on; and what it has no gradient
             of. Gives the result, and for each product its operands `(T, rows, inner)`. The `"sums"` of its second
             argument are those that are added to the products, `(T, rows, width)`.
     """
 
     def primal(weights: list[Array], value: object, fixed: object) -> Any:
-        return run(weights, value, fixed)[0]
+        return values(weights, value, fixed)[0]
 
     def forward(weights: list[Array], value: object, fixed: object) -> tuple[Array, Residuals]:
         def free(value: object) -> Any:
@@ -229,9 +229,9 @@ def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
     return custom_gradient(primal, forward, backward)
 
 
-def dense(value: Any, node: Node, context: Context) -> Float[Array, "T S ..."]:
+def dense(value: Any, node: Node) -> Float[Array, "T S ..."]:
     """A value with minibatch data, not sparse."""
-    return value.dense(context.T, context.S, node.shape) if is_sparse(value) else value
+    return value.dense(node.shape) if is_sparse(value) else value
 
 
 def _matrix(x: Array) -> Array:

@@ -7,11 +7,14 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.files import open_input
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.cntk_config.base.writing import atomic_write
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 METADATA = "__metadata__"
 """Reserved key of the texts, which no array can have as its name."""
@@ -136,7 +139,7 @@ class TensorFile:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def read(self, name: str, dtype: Any = None, transposed: bool = False) -> np.ndarray:
+    def read(self, name: str, dtype: DTypeLike | None = None, transposed: bool = False) -> np.ndarray:
         """An array of its own.
 
         Args:

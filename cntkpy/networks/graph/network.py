@@ -164,23 +164,7 @@ class Network:
         if node.init is None:
             return
         node.init.assign_seed(seeds, int(node.options.get("randomSeed", -1)))
-        self._fill(node)
-
-    def _fill(self, node: Node) -> None:
-        if node.init is None or node.value is not None:
-            return
-        if node.shape is not None:
-            node.shape = node.init.complete_shape(node.shape)
-        if node.shape is None or shapes.incomplete(node.shape):
-            return
-        if not self.values:
-            node.init.check(node.shape, self.precision)
-        elif not node.init.random or node.init.seed is not None:
-            try:
-                node.value = node.init.create(node.shape, self.dtype)
-            except MemoryError:
-                message = f"there is not enough memory for the parameter '{node.name}' {shapes.text(node.shape)}"
-                raise UserError("TooLarge", message, node.span) from None
+        _fill(node, self)
 
     def copied(self) -> Network:
         """Return a copy with nodes of its own, which share values and options with these."""
@@ -260,7 +244,7 @@ class Network:
         """
         infer(list(self.nodes.values()), exact_axes)
         for node in self.nodes.values():
-            self._fill(node)
+            _fill(node, self)
         return ValidatedNetwork(self)
 
     def mistakes(self, failed: Iterable[Node] = ()) -> list[tuple[Node, UserError]]:
@@ -276,10 +260,28 @@ class Network:
         ]
         for node in self.nodes.values():
             try:
-                self._fill(node)
+                _fill(node, self)
             except UserError as error:
                 errors.append((node, error))
         return errors
+
+
+def _fill(node: Node, network: Network) -> None:
+    """Complete the shape of a parameter, and give it its value if it can have one."""
+    if node.init is None or node.value is not None:
+        return
+    if node.shape is not None:
+        node.shape = node.init.complete_shape(node.shape)
+    if node.shape is None or shapes.incomplete(node.shape):
+        return
+    if not network.values:
+        node.init.check(node.shape, network.precision)
+    elif not node.init.random or node.init.seed is not None:
+        try:
+            node.value = node.init.create(node.shape, network.dtype)
+        except MemoryError:
+            message = f"there is not enough memory for the parameter '{node.name}' {shapes.text(node.shape)}"
+            raise UserError("TooLarge", message, node.span) from None
 
 
 ValidatedNetwork = NewType("ValidatedNetwork", Network)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import math
 
-from cntkpy.networks.builders.ndl.build import BOOLEANS_TEXT, INTEGER_TEXT
 from cntkpy.networks.builders.ndl.parse import Word
+from cntkpy.networks.builders.ndl.scalars import BOOLEANS_TEXT, INTEGER_TEXT
 from cntkpy.networks.builders.ndl.text import error
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.initialize import Initializer

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, suggestion
 from cntkpy.networks import nodes
-from cntkpy.networks.builders.ndl.build import parse_real
 from cntkpy.networks.builders.ndl.front_end import Session
 from cntkpy.networks.builders.ndl.parse import Macro, Word
+from cntkpy.networks.builders.ndl.scalars import parse_real
 from cntkpy.networks.builders.ndl.scope import MAX_STEPS, Constant, Instance, NodeCall, Scope, Value, followed
 from cntkpy.networks.builders.ndl.text import Document, Place, error
 from cntkpy.networks.graph.initialize import SeedCounter

@@ -6,8 +6,8 @@ import logging
 import math
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
-from cntkpy.networks.builders.ndl.build import BOOLEANS_TEXT, parse_real
 from cntkpy.networks.builders.ndl.parse import Word
+from cntkpy.networks.builders.ndl.scalars import BOOLEANS_TEXT, parse_real
 from cntkpy.networks.builders.ndl.text import error
 from cntkpy.networks.graph.network import GROUPS, Network, Node
 from cntkpy.networks.graph.shapes import text

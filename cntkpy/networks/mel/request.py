@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
-from cntkpy.networks.builders.ndl.build import BOOLEANS_TEXT
 from cntkpy.networks.builders.ndl.parse import Word
+from cntkpy.networks.builders.ndl.scalars import BOOLEANS_TEXT
 from cntkpy.networks.builders.ndl.text import Place, error
 from cntkpy.networks.mel.editor import Editor
 from cntkpy.networks.mel.parse import Command

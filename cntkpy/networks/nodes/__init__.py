@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import Span, UserError, suggestion
@@ -20,7 +21,7 @@ from cntkpy.networks.nodes.declare import Argument, NodeKind, Option
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, Node
 
-__all__ = ["Argument", "NodeKind", "Option", "create", "find", "kinds", "operation", "tables"]
+__all__ = ["Argument", "NodeKind", "Option", "create", "files", "find", "kinds", "operation", "tables"]
 
 _DECLARATIONS = (
     "inputs.kinds",
@@ -97,6 +98,12 @@ def tables(part: str, table: str = "RULES") -> dict[Any, Any]:
             raise AssertionError(f"{table} of {name}: other families have entries for {sorted(repeated)}")
         merged.update(entries)
     return merged
+
+
+def files(name: str) -> list[Path]:
+    """Return the files of that name in folders of families: `library.bs`, `python.bs`."""
+    paths = (Path(__file__).parent / family / name for family in FAMILIES)
+    return [path for path in paths if path.exists()]
 
 
 def kinds() -> list[NodeKind]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cntkpy.networks.arrays.batch import Batch, Grid, PackedGrid
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.numbers import Numbers
 from cntkpy.networks.graph.axes import fallible
 from cntkpy.networks.graph.node import Node
 
 if TYPE_CHECKING:
+    from jax.typing import DTypeLike
     from jaxtyping import Bool, Float, Shaped
 
     from cntkpy.networks.graph.shapes import Shape
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
         def input(self, index: int) -> ValidNode:
             """Return input `index`."""
             ...
-
-
-Array = Any
 
 
 NO_SEED = 0
@@ -46,9 +44,9 @@ class Settings(NamedTuple):
         bn_blend_time_constant: the same for blending.
     """
 
-    dropout_rate: Float[Array, ""] | None = None
-    bn_time_constant: Float[Array, ""] | None = None
-    bn_blend_time_constant: Float[Array, ""] | None = None
+    dropout_rate: Float[Array, ""] | float | None = None
+    bn_time_constant: Float[Array, ""] | float | None = None
+    bn_blend_time_constant: Float[Array, ""] | float | None = None
 
 
 DEFAULT_SETTINGS = Settings()
@@ -67,7 +65,13 @@ class Context:
     """
 
     def __init__(
-        self, batch: Batch, grid: tuple[int, int], dtype: object, training: bool, key: Array, settings: Settings
+        self,
+        batch: Batch,
+        grid: tuple[int, int],
+        dtype: DTypeLike,
+        training: bool,
+        key: Array | None,
+        settings: Settings,
     ):
         self.T, self.S = grid
         self.mask, self.to_start, self.to_end = batch.mask, batch.to_start, batch.to_end
@@ -76,22 +80,22 @@ class Context:
         self.training = training
         self.key = key
         self.settings = settings
-        self.state: Mapping[str, Any] = {}
-        self.new_state: dict[str, Any] = {}
-        self.gathered: Mapping[str, Any] = {}
-        self.matrices: Mapping[tuple[str, ...], Any] = {}
-        self.problems: dict[str, Any] = {}
+        self.state: Mapping[str, Array] = {}
+        self.new_state: dict[str, Array] = {}
+        self.gathered: Mapping[str, Array] = {}
+        self.matrices: Mapping[tuple[str, ...], Array] = {}
+        self.problems: dict[str, Array] = {}
         self.packed: PackedGrid | None = None
         self._grids: dict[str, Grid | PackedGrid] = dict(batch.axes or {})
-        self._whole: Mapping[str | None, Any] = {}
+        self._whole: Mapping[str | None, Array] = {}
 
     def step(
         self,
         mask: Array | None,
-        to_start: object,
-        to_end: object,
-        key: Array,
-        whole: Mapping[str | None, Any],
+        to_start: Array | None,
+        to_end: Array | None,
+        key: Array | None,
+        whole: Mapping[str | None, Array],
         steps: int = 1,
     ) -> Context:
         """The context of one time step inside a loop, or of a block of steps.
@@ -142,7 +146,7 @@ class Context:
         mask = jnp.ones((on.T, on.S), bool) if on.mask is None else on.mask
         return Grid(mask, on.to_start, on.to_end)
 
-    def whole(self, axis: str | None) -> Any:
+    def whole(self, axis: str | None) -> Array:
         """The mask of all steps of an axis, inside of a loop as well."""
         mask = self._whole.get(axis)
         return self.grid(axis).mask if mask is None else mask
@@ -152,7 +156,7 @@ class Context:
         if axis is not None:
             self._grids.setdefault(axis, grid)
 
-    def samples(self) -> Any:
+    def samples(self) -> Array | int:
         """Number of real cells, as a number or a traced scalar."""
         return self.T * self.S if self.mask is None else jnp.sum(self.mask).astype(self.dtype)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -84,7 +83,7 @@ class Exported:
 
     graph: Graph
     constants: dict[str, np.ndarray]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.floating]
     opset: int
     axes: tuple[str, ...]
     inputs: list[Node]
@@ -382,7 +381,7 @@ def _folded(
     fixed: set[Node],
     evaluate: Evaluate,
     refused: dict[Node, str],
-    dtype: np.dtype[Any],
+    dtype: np.dtype[np.floating],
 ) -> dict[Node, np.ndarray]:
     """Return the values of nodes that do not depend on data, where they meet nodes that do."""
     wanted = {i for node in plan.nodes if node not in fixed for i in node.connected if i in fixed}
@@ -405,7 +404,7 @@ def _reversed(node: Node) -> tuple[int, ...]:
     return tuple(reversed(node.shape or ()))
 
 
-def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[Any]) -> dict[Node, np.ndarray]:
+def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[np.floating]) -> dict[Node, np.ndarray]:
     """Return the arrays subtracted from inputs, in the shape of their samples.
 
     Raises:

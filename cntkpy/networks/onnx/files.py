@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import file_or_url
 from cntkpy.cntk_config.base.names import Url
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.networks.onnx.package import onnx
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 MOST_BYTES = (1 << 31) - (1 << 20)
 """Of one file: protocol buffers hold less than 2 GiB."""
@@ -18,17 +21,17 @@ LEAST_OUTSIDE = 1024
 """Bytes of an initialiser that goes to a second file, at least."""
 
 
-def as_bytes(model: Any) -> bytes:
+def as_bytes(model: ModelProto) -> bytes:
     """A model as it is in a file; the same bytes for the same model."""
     return model.SerializeToString(deterministic=True)
 
 
-def size_of(model: Any) -> int:
+def size_of(model: ModelProto) -> int:
     """About how many bytes a file of a model would have."""
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
-def write(path: str | Path, model: object, most: int = MOST_BYTES) -> None:
+def write(path: str | Path, model: ModelProto, most: int = MOST_BYTES) -> None:
     """Write a model; large initialisers of one that does not fit into a file go to a second one, `NAME.data`.
 
     Args:
@@ -56,7 +59,7 @@ def _write(path: Path | Url, content: bytes) -> None:
         file.write(content)
 
 
-def _outside(model: Any, name: str) -> bytes:
+def _outside(model: ModelProto, name: str) -> bytes:
     """The values of the large initialisers, which from now on say where in a file of that name theirs are."""
     package, parts, offset = onnx(), list[bytes](), 0
     for tensor in model.graph.initializer:

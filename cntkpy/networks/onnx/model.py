@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,11 +12,16 @@ from cntkpy.networks.nodes.onnx_support.graph import Graph, Operator, Port
 from cntkpy.networks.onnx.export import Exported
 from cntkpy.networks.onnx.package import onnx
 
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+    from cntkpy.networks.graph.node import Node
+
 IR_VERSION = 8
 """Of the file format: what runtimes of 2022 read."""
 
 
-def to_model(exported: Exported, version: str, metadata: Mapping[str, str]) -> Any:
+def to_model(exported: Exported, version: str, metadata: Mapping[str, str]) -> ModelProto:
     """An `onnx.ModelProto`.
 
     Args:
@@ -47,7 +52,7 @@ def to_model(exported: Exported, version: str, metadata: Mapping[str, str]) -> A
 
 
 def _metadata(exported: Exported) -> dict[str, str]:
-    def described(nodes: Any) -> str:
+    def described(nodes: Iterable[Node]) -> str:
         return json.dumps([{"node": node.name, "dims": list(node.shape or ())} for node in nodes])
 
     trained = [*(node.name for node in exported.network.parameters(exported.outputs)), *exported.joined]
@@ -68,30 +73,30 @@ def _little_endian(array: np.ndarray) -> np.ndarray:
 class _Conversion:
     """Graphs as ONNX has them."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
         self._helper = onnx().helper
         self._kinds = {"real": self._type(dtype), "integer": self._type(np.dtype(np.int64))}
 
-    def _type(self, dtype: np.dtype[Any]) -> int:
+    def _type(self, dtype: np.dtype[np.generic]) -> int:
         return self._helper.np_dtype_to_tensor_dtype(dtype)
 
-    def graph(self, graph: Graph) -> Any:
+    def graph(self, graph: Graph) -> GraphProto:
         """A graph without initialisers."""
         inputs, outputs = ([self._port(port) for port in ports] for ports in (graph.inputs, graph.outputs))
         operators = [self._operator(operator) for operator in graph.operators]
         return self._helper.make_graph(operators, graph.name, inputs, outputs)
 
-    def _port(self, port: Port) -> Any:
+    def _port(self, port: Port) -> ValueInfoProto:
         return self._helper.make_tensor_value_info(port.name, self._kinds[port.kind], port.dims)
 
-    def _operator(self, operator: Operator) -> Any:
+    def _operator(self, operator: Operator) -> NodeProto:
         attributes = {name: self._attribute(value) for name, value in sorted(operator.attributes.items())}
         name = next(output for output in operator.outputs if output)
         return self._helper.make_node(operator.kind, operator.inputs, operator.outputs, name=name, **attributes)
 
     def _attribute(self, value: object) -> Any:
         if isinstance(value, np.dtype):
-            return self._type(cast("np.dtype[Any]", value))
+            return self._type(cast("np.dtype[np.generic]", value))
         if isinstance(value, Graph):
             return self.graph(value)
         if isinstance(value, np.ndarray):

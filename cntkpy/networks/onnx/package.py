@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import Any
+from types import ModuleType
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.extras import how_to_install
 
 
-def onnx() -> Any:
+def onnx() -> ModuleType:
     """The package `onnx`.
 
     Raises:
@@ -19,7 +19,7 @@ def onnx() -> Any:
     return _package("onnx", "ONNX models need the package onnx")
 
 
-def onnxruntime() -> Any:
+def onnxruntime() -> ModuleType:
     """The package `onnxruntime`.
 
     Raises:
@@ -42,7 +42,7 @@ def can_compare() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in ("onnxruntime", "jax"))
 
 
-def _package(name: str, why: str, extra: str = "onnx") -> Any:
+def _package(name: str, why: str, extra: str = "onnx") -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as problem:

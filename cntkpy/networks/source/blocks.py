@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import NamedTuple, cast
 
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.source_support.layers import Unit
@@ -40,6 +41,10 @@ class Block(NamedTuple):
     residual: bool
 
 
+Signature = tuple[Hashable, ...]
+"""Description that equal blocks share."""
+
+
 class _Places:
     """The units of a class, and how the nodes that they read are reached."""
 
@@ -53,15 +58,15 @@ class _Places:
                 self.last_use[node] = place
         self.kinds = [_own_signature(graph, unit) for unit in units]
 
-    def signature(self, begin: int, end: int) -> tuple[Any, ...] | None:
+    def signature(self, begin: int, end: int) -> Signature | None:
         """Return what equal blocks have in common; None: these units are no block."""
         outside: dict[Node, int] = {}
-        parts: list[Any] = []
+        parts: list[Hashable] = []
         for place in range(begin, end):
             unit = self.units[place]
             if self.kinds[place] is None:
                 return None
-            reads: list[Any] = []
+            reads: list[Hashable] = []
             for node in unit.operands:
                 made = self.made.get(node)
                 if made is not None and begin <= made < end:
@@ -86,7 +91,7 @@ class _Places:
         return (len(outside), *parts)
 
 
-def _own_signature(graph: Graph, unit: Unit) -> tuple[Any, ...] | None:
+def _own_signature(graph: Graph, unit: Unit) -> Signature | None:
     """Return what units at the same place of equal blocks have in common; None: it is in no block."""
     if unit.loop or len(unit.outputs) > 1 or not unit.node.has_layout:
         return None
@@ -144,7 +149,7 @@ class _Search:
 
     def __init__(self, graph: Graph, units: list[Unit]) -> None:
         self._units, self._places = units, _Places(graph, units)
-        self._signatures: dict[Span, tuple[Any, ...] | None] = {}
+        self._signatures: dict[Span, Signature | None] = {}
         self.covered = [False] * len(units)
 
     def best(self) -> list[Span]:
@@ -153,15 +158,15 @@ class _Search:
         result: list[Span] = []
         for length in range(min(LONGEST, len(self._units) // 2), SHORTEST - 1, -1):
             for signature, members in self._groups(length).items():
-                saved = (len(members) - 1) * length - 2 * signature[0]
+                saved = (len(members) - 1) * length - 2 * cast("int", signature[0])
                 entry = (saved, self._units[members[0][0]].layer is not None)
                 if len(members) > 1 and saved >= SAVED and (not result or entry > quality):
                     quality, result = entry, members
         return result
 
-    def _groups(self, length: int) -> dict[tuple[Any, ...], list[Span]]:
+    def _groups(self, length: int) -> dict[Signature, list[Span]]:
         """The spans of so many units by their signatures; those of one signature do not overlap."""
-        groups: dict[tuple[Any, ...], list[Span]] = {}
+        groups: dict[Signature, list[Span]] = {}
         for begin in range(len(self._units) - length + 1):
             span = (begin, begin + length)
             if any(self.covered[begin : begin + length]):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.arrays.lazy import Array
 from cntkpy.networks.compile.differentiable import check_gradient
 from cntkpy.networks.compile.evaluate import compile_network, own_mask
 from cntkpy.networks.graph.axes import ONE
@@ -18,6 +19,10 @@ from cntkpy.networks.onnx import ours
 from cntkpy.networks.source import check_jax, check_torch
 from cntkpy.networks.source.check_data import Data, Result, Run, fed, mask_of, random_data
 from cntkpy.networks.source.export import Source
+
+if TYPE_CHECKING:
+    from jax.typing import ArrayLike
+    from numpy.typing import DTypeLike
 
 VALUES, GRADIENTS = 1e-5, 1e-4
 """Bounds of the differences of values and gradients, relative to the largest of them if that is larger than 1."""
@@ -60,7 +65,7 @@ def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) 
         if node.is_parameter and node.trainable
     }
 
-    def run(inputs: Any, weights: Any) -> Any:
+    def run(inputs: Mapping[str, ArrayLike], weights: Mapping[str, ArrayLike]) -> dict[str, Array]:
         entry = Batch({**data.values, **inputs}, batch.mask, batch.to_start, batch.to_end, batch.axes)
         return function(weights, {}, entry)[0]
 
@@ -87,7 +92,7 @@ def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) 
     return Result(values, made, plain_masks), weights
 
 
-def _tangent(value: Any) -> Any:
+def _tangent(value: Array) -> DTypeLike:
     jax: Any = importlib.import_module("jax")
     array = np.asarray(value)
     return array.dtype if np.issubdtype(array.dtype, np.floating) else jax.dtypes.float0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import types
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from cntkpy.networks.source.check_data import Data, Result, Run, fed, mask_of
 from cntkpy.networks.source.export import Source
 
 
-def torch() -> Any:
+def torch() -> ModuleType:
     """Import PyTorch.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from cntkpy.networks.nodes.source_support.values import NotExpressible, Value, d
 from cntkpy.networks.onnx import cells
 from cntkpy.networks.onnx.affine import Scope, affine
 from cntkpy.networks.source.graph import Graph
+
+if TYPE_CHECKING:
+    from cntkpy.networks.onnx.cells import Cell
 
 _GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in the order of PyTorch, its place in the order of ONNX."""
@@ -118,7 +121,7 @@ def _joined_of(sources: list[Node], sizes: list[int], index: np.ndarray) -> Join
     return Joined(tuple(used), kept)
 
 
-def _arrays_of(cell: Any) -> dict[str, np.ndarray]:
+def _arrays_of(cell: Cell) -> dict[str, np.ndarray]:
     """The tensors of a cell in the order of PyTorch."""
     size = cell.recurrence.shape[1]
     order = list(_GATES[cell.kind])
@@ -130,11 +133,13 @@ def _arrays_of(cell: Any) -> dict[str, np.ndarray]:
     }
 
 
-def _tensors(arrays: dict[str, np.ndarray], joined: dict[str, Joined], dtype: Any) -> dict[str, Tensor]:
+def _tensors(
+    arrays: dict[str, np.ndarray], joined: dict[str, Joined], dtype: np.dtype[np.generic]
+) -> dict[str, Tensor]:
     return {name: Tensor(np.ascontiguousarray(array, dtype), joined=joined.get(name)) for name, array in arrays.items()}
 
 
-def _layer(graph: Graph, cell: Any, constants: Constants, loop: list[Node], joined: dict[str, Joined]) -> Unit:
+def _layer(graph: Graph, cell: Cell, constants: Constants, loop: list[Node], joined: dict[str, Joined]) -> Unit:
     size = cell.recurrence.shape[1]
     arrays = _arrays_of(cell)
     columns = arrays["weight_ih_l0"].shape[1]

@@ -223,10 +223,10 @@ class Buckets:
         return self._made(best)
 
     def _gains_of(self, shape: Shape, holding: Shape, slots_stay: bool) -> list[tuple[Shape, float]]:
-        """Return the candidates that hold a minibatch, one of its own among them, and what each saves for it."""
-        own = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
-        if own.work < holding.work and own not in self.saved and len(self.saved) < MOST_CANDIDATES:
-            self.saved[own], self._gains = 0.0, {}
+        """Return the candidates that hold a minibatch, a close one of it among them, and what each saves for it."""
+        closer = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
+        if closer.work < holding.work and closer not in self.saved and len(self.saved) < MOST_CANDIDATES:
+            self.saved[closer], self._gains = 0.0, {}
         holders = (c for c in self.saved if c.holds(shape) and (c.slots == shape.slots or not slots_stay))
         return [(candidate, holding.work - candidate.work) for candidate in holders if candidate.work < holding.work]
 

@@ -83,12 +83,12 @@ def test_from_csr_pads_to_powers_of_two():
     sparse = Sparse.from_csr(csr, 2, 3, np.float64)
     K, U = sparse.index.shape[2], len(sparse.rows)
     assert K & (K - 1) == 0 and U & (U - 1) == 0
-    np.testing.assert_allclose(np.asarray(sparse.dense(2, 3, (50,))).reshape(6, 50), csr.toarray())
+    np.testing.assert_allclose(np.asarray(sparse.dense((50,))).reshape(6, 50), csr.toarray())
 
     exact = Sparse.from_csr(csr, 2, 3, np.float64, exact=True)
     assert len(exact.rows) == len(np.unique(csr.indices))
     empty = Sparse.from_csr(csr_matrix((6, 50)), 2, 3)
-    assert np.asarray(empty.dense(2, 3, (50,))).sum() == 0
+    assert np.asarray(empty.dense((50,))).sum() == 0
 
 
 def test_classification_error_with_sparse_labels(helpers):

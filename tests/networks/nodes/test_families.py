@@ -2,16 +2,28 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
 
 from cntkpy.networks import nodes
+from cntkpy.networks.builders.brainscript.language.library import library_members
+from cntkpy.networks.builders.brainscript.language.source import joined_text
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS
+from cntkpy.networks.builders.brainscript.program import LIBRARY
+from cntkpy.networks.builders.python.functions import calls
 
 ROOT = Path(__file__).parents[3]
 NODES = ROOT / "cntkpy/networks/nodes"
-FAMILY_OF = {kind.name: kind.forward.__module__.split(".")[3] for kind in nodes.kinds() if kind.forward is not None}
-"""Folder of the forward function of a kind."""
+FAMILY_OF = {
+    kind.name: module.parent.name
+    for module in NODES.glob("*/*.py")
+    for kind in getattr(
+        importlib.import_module(f"cntkpy.networks.nodes.{module.parent.name}.{module.stem}"), "KINDS", ()
+    )
+}
+"""Folder of the declaration of a kind."""
 
 TABLES = (
     ("onnx_writing", "RULES"),
@@ -76,3 +88,22 @@ def test_families_with_the_same_entry_are_refused(monkeypatch):
     monkeypatch.setitem(rules, "Log", rules["Times"])
     with pytest.raises(AssertionError, match=r"other families have entries for \['Log'\]"):
         nodes.tables("onnx_writing")
+
+
+@pytest.mark.parametrize("file", ["library.bs", "python.bs"])
+def test_a_function_stands_in_the_folder_of_the_nodes_that_it_makes(file) -> None:
+    misplaced = [
+        f"{path.parent.name}: {name}"
+        for path in nodes.files(file)
+        for name in re.findall(r"operation = '(\w+)'", path.read_text("utf-8"))
+        if FAMILY_OF[OPERATIONS[name].kind_name] != path.parent.name
+    ]
+    assert not misplaced
+
+
+@pytest.mark.parametrize("path", [LIBRARY, calls.LIBRARY], ids=["BrainScript", "Python"])
+def test_no_node_is_made_outside_of_the_families(path) -> None:
+    """The namespaces have their own forms of some functions."""
+    members = library_members(joined_text([path], "library")).members
+    makes = [name for name, member in members.items() if "operation = '" in member.value.place.string]
+    assert makes == (["BS", "CNTK2"] if path is LIBRARY else [])

@@ -119,8 +119,8 @@ def test_minibatches_one_by_one(size, order, tmp_path):
     if order == "random":
         source = [source[k] for k in np.random.default_rng(2).permutation(len(source))]
     for minibatch in source[:: -1 if order == "descending" else 1]:
-        prepared = batcher._prepare(minibatch)
-        shape = batcher._shape(prepared)
+        prepared = batcher.prepared(minibatch)
+        shape = batcher.shape(prepared)
         assert shape.steps >= prepared.layout.T and shape.slots >= prepared.layout.S
     assert len(trainer.buckets.known) <= 20
 

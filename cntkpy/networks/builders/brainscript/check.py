@@ -13,7 +13,7 @@ from cntkpy.networks.builders.brainscript.outline import outline_of
 from cntkpy.networks.builders.brainscript.program import taken_by_library
 from cntkpy.networks.builders.brainscript.source import program_of
 from cntkpy.networks.builders.check import CheckContext, CheckedNetwork
-from cntkpy.networks.builders.ndl.expand import ARRAYS
+from cntkpy.networks.builders.ndl.groups import ARRAYS
 from cntkpy.networks.graph.network import ValidatedNetwork
 
 EFFECTS = ("Print", "Debug", "Fail")

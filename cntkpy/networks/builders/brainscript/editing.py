@@ -48,7 +48,9 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     if not isinstance(model, NetworkValue):
         place, scope = place_of(evaluator, record, "inputModel", origin)
         hint = 'give a network: BS.Network.Load ("in.dnn"), or the result of another BS.Network.Edit'
-        raise evaluator.error("NoNetwork", f"a network can be edited, not {kind_of(model)}", place, scope, hint)
+        raise evaluator.messages.error(
+            "NoNetwork", f"a network can be edited, not {kind_of(model)}", place, scope, hint
+        )
     functions = yield _all_of(Function, "functions of a node", evaluator, record, "editFunctions", origin)
     additional = yield _all_of(NodeValue, "nodes", evaluator, record, "additionalRoots", origin)
     edits: Nodes = {}
@@ -62,7 +64,7 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         place, scope = place_of(evaluator, record, "editFunctions", origin)
         hint = f"names count with their letter case; the nodes are {_listed(model)}"
         message = "the edit functions replace no node of the network"
-        evaluator.warn("UnknownNode", message, evaluator.user_place(place, scope), hint)
+        evaluator.messages.warn("UnknownNode", message, evaluator.messages.user_place(place, scope), hint)
     users = _users(model.nodes.values())
     copies = {node: _copy(node) for node in _dependent(edits, users) if node not in edits}
     current = _follower({**copies, **edits}, evaluator, origin)
@@ -108,14 +110,14 @@ def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: R
     if not isinstance(result, NodeValue):
         message = f"an edit function must give a node, but gives {kind_of(result)} for '{node.name}'"
         hint = "for nodes that stay it gives its argument: n => if n.name == 'h' then Tanh (n.inputs[0]) else n"
-        raise evaluator.error("NoNode", message, place, scope, hint)
+        raise evaluator.messages.error("NoNode", message, place, scope, hint)
     if result is not node and isinstance(result.inputs, tuple) and node in result.inputs:
         message = (
             f"the replacement of '{node.name}' takes '{node.name}' as its input, but every link to '{node.name}' is "
             "redirected to the replacement"
         )
         hint = f"repeat the operation: with n.inputs[0] a {node.operation.name} like the replaced one can be made"
-        raise evaluator.error("CircularReference", message, place, scope, hint)
+        raise evaluator.messages.error("CircularReference", message, place, scope, hint)
     return result
 
 
@@ -126,7 +128,7 @@ def _all_of(kind: type[Any], subject: str, evaluator: Evaluator, record: Record,
     members = yield flattened(evaluator, value, place, scope, subject)
     for member in members:
         if not isinstance(member, kind):
-            raise evaluator.error("NoNode", f"{name} takes {subject}, not {kind_of(member)}", place, scope)
+            raise evaluator.messages.error("NoNode", f"{name} takes {subject}, not {kind_of(member)}", place, scope)
     return members
 
 
@@ -148,7 +150,7 @@ def _follower(replaced: Nodes, evaluator: Evaluator, origin: Origin) -> Callable
             if node in passed:
                 names = " -> ".join(f"'{step.full_name}'" for step in [*passed, node])
                 message = f"the edits replace nodes in a circle: {names}"
-                raise evaluator.error("CircularReference", message, origin.place, origin.scope)
+                raise evaluator.messages.error("CircularReference", message, origin.place, origin.scope)
             passed.append(node)
             node = replaced[node]
         return node
@@ -168,7 +170,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
         place, scope = place_of(evaluator, record, "parameters", origin)
         message = f"parameters= must be 'learnable', 'constant' or 'shared', not '{how}'"
         hint = suggestion(how, COPIES) or "'constant' copies parameters that training leaves alone"
-        raise evaluator.error("BadValue", message, place, scope, hint)
+        raise evaluator.messages.error("BadValue", message, place, scope, hint)
     yield _attach_all(outputs.values())
     nodes = _below(outputs.values())
     for source in sources:
@@ -178,7 +180,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
             message = f"the input node '{source.full_name}' is not needed for {names}"
             inputs = sorted(node.full_name for node in nodes if node.operation.shape == "input")
             hint = f"needed are the inputs {', '.join(inputs[:6])}" if inputs else None
-            raise evaluator.error("NoNode", message, place, scope, hint)
+            raise evaluator.messages.error("NoNode", message, place, scope, hint)
     changing = {node for node in nodes if how != SHARED and _has_state(node)}
     cloned = [node for node in _dependent({*sources, *changing}, _users(nodes)) if node not in sources]
     names = tuple(f"input_{index}" for index in range(len(sources)))
@@ -191,7 +193,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
                 place = inside.call or origin.place
                 message = f"'{name}' of a cloned function must be a node, not {kind_of(argument)}"
                 hint = "a number as a node is Constant (1)"
-                raise evaluator.error("NoNode", message, place, inside.caller, hint)
+                raise evaluator.messages.error("NoNode", message, place, inside.caller, hint)
             replaced[source] = argument
         made = _clone(cloned, replaced, how, Origin(path, inside.call or origin.place, inside))
         if evaluator.prints:
@@ -211,7 +213,7 @@ def _outputs(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     if type(value) is not Record or not value.names:
         description = "an empty record" if type(value) is Record else kind_of(value)
         hint = "write a node, or { name = node ; ... }"
-        raise evaluator.error(
+        raise evaluator.messages.error(
             "NoNode", f"outputNodes takes a node or a record of nodes, not {description}", place, scope, hint
         )
     result: dict[str, NodeValue] = {}
@@ -219,7 +221,7 @@ def _outputs(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         node = yield evaluator.forced(member, place)
         if not isinstance(node, NodeValue):
             message = f"the member '{name}' of outputNodes must be a node, not {kind_of(node)}"
-            raise evaluator.error("NoNode", message, *place_of(evaluator, value, name, origin))
+            raise evaluator.messages.error("NoNode", message, *place_of(evaluator, value, name, origin))
         result[name] = node
     return result, False
 

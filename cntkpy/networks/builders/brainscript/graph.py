@@ -72,7 +72,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: 
     except UserError as problem:
         origin = next((origin for node, origin in origins.items() if node.span is problem.span), None)
         raise (problem if origin is None else located(problem, origin, evaluator)) from None
-    return Built(validated, origins, evaluator.warnings, evaluator.library)
+    return Built(validated, origins, evaluator.messages.warnings, evaluator.messages.library)
 
 
 def axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
@@ -94,19 +94,23 @@ def axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evalu
         )
         message = f"'{value.name}': its dynamicAxis, '{axis.full_name}', {reason}"
         hint = "define it in the network, t = DynamicAxis (), and name it: dynamicAxis=t"
-    raise evaluator.error("NoAxis", message, value.origin.place, value.origin.scope, hint)
+    raise evaluator.messages.error("NoAxis", message, value.origin.place, value.origin.scope, hint)
 
 
 def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:
     """An error of the node library, at the place of the node with the calls that made it."""
     diagnostic = problem.diagnostic
     place, scope = value.origin.place, value.origin.scope
-    return evaluator.error(diagnostic.kind, diagnostic.message, place, scope, diagnostic.hint, diagnostic.notes)
+    return evaluator.messages.error(
+        diagnostic.kind, diagnostic.message, place, scope, diagnostic.hint, diagnostic.notes
+    )
 
 
 def add_value(network: Network, value: NodeValue, evaluator: Evaluator) -> Node:
     """Add the node of a value under its own name, without its inputs."""
-    return add_node(network, value, value.name, evaluator.user_place(value.origin.place, value.origin.scope).span)
+    return add_node(
+        network, value, value.name, evaluator.messages.user_place(value.origin.place, value.origin.scope).span
+    )
 
 
 def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -> Node:

@@ -49,7 +49,9 @@ class ModelLoader:
             diagnostic = problem.diagnostic
             place, scope = place_of(evaluator, record, "pathName", origin)
             hint = _near(Path(path)) if diagnostic.kind == "NoModel" else diagnostic.hint
-            raise evaluator.error(diagnostic.kind, diagnostic.message, place, scope, hint, diagnostic.notes) from None
+            raise evaluator.messages.error(
+                diagnostic.kind, diagnostic.message, place, scope, hint, diagnostic.notes
+            ) from None
         return network_value(network, origin)
 
 

@@ -139,7 +139,7 @@ class Mistakes:
                 continue
             expression, scope = failures.expressions[position]
             position += 1
-            if (id(expression), id(scope)) in seen or expression.place.text in evaluator.library:
+            if (id(expression), id(scope)) in seen or expression.place.text in evaluator.messages.library:
                 continue
             seen.add((id(expression), id(scope)))
             wrong: set[int] = set()

@@ -72,7 +72,7 @@ class NetworkValue(Object):
             if group is None:
                 hint = "possible: " + ", ".join(SPECIAL.values())
                 message = f"'{tag}' of '{name}' is not a tag of a node"
-                raise evaluator.error("BadValue", message, node.origin.place, node.origin.scope, hint)
+                raise evaluator.messages.error("BadValue", message, node.origin.place, node.origin.scope, hint)
             if node not in self.groups[group]:
                 self.groups[group].append(node)
 
@@ -93,7 +93,7 @@ class NetworkValue(Object):
         hint, notes = "rename one of the two members", [f"the other one is made at {namesake.origin.place}"]
         if node.stored is not None or namesake.stored is not None:
             hint = f"the input of a loaded network keeps its name; to use it, write {name} = net.{name}"
-        return evaluator.error("DuplicateName", message, node.origin.place, node.origin.scope, hint, notes)
+        return evaluator.messages.error("DuplicateName", message, node.origin.place, node.origin.scope, hint, notes)
 
 
 def _gives_way(node: NodeValue) -> bool:
@@ -161,7 +161,7 @@ def _group(evaluator: Evaluator, record: Record, name: str, group: str, origin: 
     for node in (yield flattened(evaluator, value, place, scope, "nodes")):
         if not isinstance(node, NodeValue):
             message = f"{name} takes nodes, not {kind_of(node)}"
-            raise evaluator.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
+            raise evaluator.messages.error("NoNode", message, place, scope, "names of nodes without quotes: (a : b)")
         if group not in node.tags:
             node.tags = (group, *node.tags)
         nodes.append(node)

@@ -70,7 +70,7 @@ class NodeMaker:
         operation = OPERATIONS.get(name)
         if operation is None:
             place, scope = place_of(evaluator, record, "operation", origin)
-            raise evaluator.error(
+            raise evaluator.messages.error(
                 "UnknownOperation", f"unknown operation '{name}'", place, scope, suggestion(name, OPERATIONS)
             )
         node = NodeValue(operation, origin)
@@ -98,7 +98,7 @@ class NodeMaker:
             value = yield parameter(evaluator, record, "initValue", origin, "")
             place, scope = place_of(evaluator, record, "initValue", origin)
             if type(value) is Array:
-                raise evaluator.error(
+                raise evaluator.messages.error(
                     "BadValue", "initValue cannot be an array", place, scope, "give init='fromLiteral'"
                 )
             if value == "":
@@ -106,28 +106,30 @@ class NodeMaker:
             elif type(value) is float:
                 start.kind, start.value = "fixedValue", value
             else:
-                raise evaluator.error("BadValue", f"initValue must be a number, not {kind_of(value)}", place, scope)
+                raise evaluator.messages.error(
+                    "BadValue", f"initValue must be a number, not {kind_of(value)}", place, scope
+                )
         elif kind not in KINDS:
             place, scope = place_of(evaluator, record, "init", origin)
             hint = suggestion(kind, KINDS) or "possible: " + ", ".join(KINDS)
-            raise evaluator.error("BadValue", f"'{kind}' is not a kind of start value", place, scope, hint)
+            raise evaluator.messages.error("BadValue", f"'{kind}' is not a kind of start value", place, scope, hint)
         elif kind == "fixedValue" and (yield parameter(evaluator, record, "value", origin, "")) != "":
             start.value = yield of_type(evaluator, float, record, "value", origin)
         start.path = path
         if start.kind == "fromFile" and not path:
             place, scope = place_of(evaluator, record, "init", origin)
-            raise evaluator.error("BadValue", "init='fromFile' needs initFromFilePath", place, scope)
+            raise evaluator.messages.error("BadValue", "init='fromFile' needs initFromFilePath", place, scope)
         start.literal = yield of_type(evaluator, str, record, "initFromLiteral", origin, "")
         if start.kind == "fromLiteral" and not start.literal.strip():
             place, scope = place_of(evaluator, record, "init", origin)
-            raise evaluator.error("BadValue", "init='fromLiteral' needs initFromLiteral", place, scope)
+            raise evaluator.messages.error("BadValue", "init='fromLiteral' needs initFromLiteral", place, scope)
         start.scale = yield of_type(evaluator, float, record, "initValueScale", origin, 1.0)
         start.filter_rank = yield integer(evaluator, record, "initFilterRank", origin, 0.0)
         start.output_rank = yield integer(evaluator, record, "initOutputRank", origin, 1.0)
         multiplier = yield of_type(evaluator, float, record, "learningRateMultiplier", origin, 1.0)
         if not multiplier >= 0:
             place, scope = place_of(evaluator, record, "learningRateMultiplier", origin)
-            raise evaluator.error("BadValue", "learningRateMultiplier must not be negative", place, scope)
+            raise evaluator.messages.error("BadValue", "learningRateMultiplier must not be negative", place, scope)
         seed = yield integer(evaluator, record, "randomSeed", origin, -1.0)
         if start.kind in RANDOM_KINDS:
             start.seed = self.seeds.given(seed) if seed >= 0 else self.seeds.next()
@@ -147,11 +149,11 @@ def _warn_of_idle(evaluator: Evaluator, record: Record, node: NodeValue, kind: s
         member = record.find(name)
         if member in (None, "") or (kind and member == 0):  # value=0 beside init says nothing: it is CNTK's default
             continue
-        place = evaluator.user_place(node.origin.place, node.origin.scope)
+        place = evaluator.messages.user_place(node.origin.place, node.origin.scope)
         how = f"init='{node.start.kind}'"
         message = f"'{name}' has no effect on the parameter '{node.full_name}', which starts with {how}"
         hint = "leave out init" if name == "initValue" else f"write init='{IDLE[name]}'"
-        evaluator.warn("IgnoredParameter", message, place, f"{hint}, or leave out {name}")
+        evaluator.messages.warn("IgnoredParameter", message, place, f"{hint}, or leave out {name}")
 
 
 def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
@@ -178,7 +180,7 @@ def inputs_of(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
             )
         else:
             message = f"input {index + 1} of {node.operation.name} must be a node, not {kind_of(value)}"
-            raise evaluator.error("NoNode", message, node.origin.place, node.origin.scope)
+            raise evaluator.messages.error("NoNode", message, node.origin.place, node.origin.scope)
     return tuple(result)
 
 
@@ -216,7 +218,7 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
         for element in elements:
             if type(element) is not bool:
                 message = f"'{name}' takes true and false, not {kind_of(element)}"
-                raise evaluator.error("BadValue", message, origin.place, origin.scope)
+                raise evaluator.messages.error("BadValue", message, origin.place, origin.scope)
         return tuple(elements)
     return (yield integers(evaluator, value, name, origin))
 
@@ -225,13 +227,13 @@ def _section(evaluator: Evaluator, value: object, name: str, origin: Origin) -> 
     """A record as the text of a section of the configuration: `type="real"`, one value a line."""
     if type(value) is not Record:
         message = f"'{name}' must be a record, not {kind_of(value)}"
-        raise evaluator.error("BadValue", message, origin.place, origin.scope)
+        raise evaluator.messages.error("BadValue", message, origin.place, origin.scope)
     lines: list[str] = []
     for member in value.names:
         member_value = yield parameter(evaluator, value, member, origin)
         if not isinstance(member_value, str | float | bool) or '"' in str(member_value) or "\n" in str(member_value):
             message = f"'{member}' of '{name}' must be a text or a number, not {kind_of(member_value)}"
-            raise evaluator.error("BadValue", message, origin.place, origin.scope)
+            raise evaluator.messages.error("BadValue", message, origin.place, origin.scope)
         text = (
             member_value
             if isinstance(member_value, str)
@@ -252,7 +254,7 @@ def integers(evaluator: Evaluator, value: object, name: str, origin: Origin) -> 
     for element in elements:
         if type(element) is not float or not element.is_integer() or abs(element) > 1e15:
             message = f"expected integer: '{name}' takes whole numbers, not {kind_of(element)}"
-            raise evaluator.error("NoInteger", message, origin.place, origin.scope)
+            raise evaluator.messages.error("NoInteger", message, origin.place, origin.scope)
         result.append(int(element))
     return tuple(result)
 
@@ -264,7 +266,7 @@ def _shape_of(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     dims: Shape = yield integers(evaluator, value, name, origin)
     if any(dim < 0 for dim in dims) or not dims or len(dims) > MAX_RANK:
         message = f"{list(dims)} cannot be dimensions: one to {MAX_RANK} numbers from 0 on are expected"
-        raise evaluator.error("BadValue", message, origin.place, origin.scope)
+        raise evaluator.messages.error("BadValue", message, origin.place, origin.scope)
     return dims
 
 
@@ -297,7 +299,7 @@ def _vector(kind: type | None) -> Any:
             if kind is not None and type(element) is not kind:
                 wanted = "a number" if kind is float else "true or false"
                 message = f"an element must be {wanted}, not {kind_of(element)}"
-                raise evaluator.error("BadValue", message, place, scope)
+                raise evaluator.messages.error("BadValue", message, place, scope)
         return Array(elements)
 
     return make

@@ -16,7 +16,7 @@ from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator
 from cntkpy.networks.builders.brainscript.language.expressions import evaluator_of
 from cntkpy.networks.builders.brainscript.language.library import library_members
 from cntkpy.networks.builders.brainscript.language.parse import parse_expression
-from cntkpy.networks.builders.brainscript.language.source import Place, error, text_of_file
+from cntkpy.networks.builders.brainscript.language.source import Place, error, joined_text
 from cntkpy.networks.builders.brainscript.language.standard import CLASSES as STANDARD
 from cntkpy.networks.builders.brainscript.language.syntax import Expression, New, RecordLiteral
 from cntkpy.networks.builders.brainscript.language.values import Delayed, Record, kind_of
@@ -47,8 +47,8 @@ LIBRARY = Path(__file__).parent / "library" / "core.bs"
 
 @cache
 def library() -> tuple[Text, RecordLiteral]:
-    """The text of the library and its members, unparsed."""
-    text = text_of_file(LIBRARY, f"<BrainScript library>/{LIBRARY.name}")
+    """Return the text of the library and its members, unparsed: those of all families, and those of `core.bs`."""
+    text = joined_text([*nodes.files("library.bs"), LIBRARY], "<BrainScript library>")
     return text, library_members(text)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the library: every function with its parameters and the comment above it, read from `core.bs`."""
+"""Functions of the library: every function with its parameters and the comment above it, of its texts."""
 
 from __future__ import annotations
 

@@ -47,4 +47,4 @@ def _uncalled(session: Session) -> Iterator[Diagnostic]:
     expander = session.expander
     called = [instance.macro for instance in expander.expansion.created if isinstance(instance, Instance)]
     names = [symbol.name.text for symbol in expander.expansion.top.symbols.values()]
-    yield from idle_problems(uncalled(expander.macros, called), expander.macros, names)
+    yield from idle_problems(uncalled(expander.definitions.macros, called), expander.definitions.macros, names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
@@ -185,6 +185,8 @@ class Expansion:
     """Collects errors; None: the first one is raised."""
     lost: set[str] = field(default_factory=set[str])
     """Names, in lower case, of statements that cannot be read."""
+    numbered: int = 0
+    """The last number of a call without a name."""
 
     def note(self, problem: UserError) -> None:
         """Keep an error, once for each place.
@@ -209,6 +211,23 @@ class Expansion:
         head = word.text.lower().partition(".")[0]
         if head in self.lost or any(head in outer.lost for outer in scope.chain()):
             raise DependsOnFailed
+
+    def name_unnamed(self, added: Iterable[NodeCall | Instance], taken: Collection[str]) -> None:
+        """Number the calls that have no name: `unnamed1`, `unnamed2`, ... in the order of creation.
+
+        Args:
+            added: The calls.
+            taken: Names, in lower case, of nodes that are no part of the expansion.
+        """
+        unnamed = [item for item in added if item.local is None]
+        if not unnamed:
+            return
+        known = {name for scope in self.scopes for name in scope.symbols}.union(taken)
+        for item in unnamed:
+            self.numbered += 1
+            while f"unnamed{self.numbered}" in known:
+                self.numbered += 1
+            item.local = f"unnamed{self.numbered}"
 
     @property
     def calls(self) -> list[NodeCall]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from lark import Token, Tree
 from lark import v_args as _v_args  # pyright: ignore[reportUnknownVariableType]
@@ -110,7 +110,7 @@ def _syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[s
     return error("InvalidStatement", f"'{token_text.strip() or 'end of line'}' is not expected here", place, hint)
 
 
-def _last_words(stack: list[Any]) -> tuple[list[Token], list[Any]]:
+def _last_words(stack: list[object]) -> tuple[list[Token], list[object]]:
     """The words on top of the parser's stack, and the stack without them."""
     words: list[Token] = []
     stack = list(stack)
@@ -127,7 +127,7 @@ def _last_words(stack: list[Any]) -> tuple[list[Token], list[Any]]:
     return words, stack
 
 
-def _ends_with_call(stack: list[Any]) -> bool:
+def _ends_with_call(stack: list[object]) -> bool:
     """Return whether the last statement on the parser's stack is a call."""
     top = stack[-1] if stack else None
     while (tree := _as_tree(top)) is not None and tree.data.startswith("_"):
@@ -135,11 +135,11 @@ def _ends_with_call(stack: list[Any]) -> bool:
     return tree is not None and tree.data == "call"
 
 
-def _is_token(value: Any) -> bool:
+def _is_token(value: object) -> bool:
     return isinstance(value, Token)
 
 
-def _as_tree(value: Any) -> Tree[Token] | None:
+def _as_tree(value: object) -> Tree[Token] | None:
     return cast("Tree[Token]", value) if isinstance(value, Tree) else None
 
 

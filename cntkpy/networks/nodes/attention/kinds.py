@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Gradients, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, product
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.arrays.weighted_means import weighted_means
@@ -18,7 +18,6 @@ from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
-Array = Any
 
 SOURCE = "D. Bahdanau et al., Neural machine translation by jointly learning to align and translate, ICLR 2015"
 
@@ -84,10 +83,10 @@ def _in_blocks(
 def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
     """A function of which nothing but the operands is kept for the gradient, whatever a loop around it keeps."""
 
-    def forward(*operands: Array) -> Any:
+    def forward(*operands: Array) -> tuple[Array, Residuals]:
         return function(*operands), operands
 
-    def backward(operands: Any, g: Array) -> Gradients:
+    def backward(operands: Residuals, g: Array) -> Gradients:
         return jax.vjp(function, *operands)[1](g)
 
     return custom_gradient(function, forward, backward)

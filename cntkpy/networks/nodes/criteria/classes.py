@@ -6,15 +6,14 @@ The size of the largest class is known while computing only, so there is one var
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import dot
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int32
-
-Array = Any
 
 
 def words_in_classes(
@@ -68,10 +67,12 @@ def _log_softmax(logits: Array, inside: Array, place: Array) -> Array:
 
 
 @functools.cache
-def _among(size: int) -> Any:
+def _among(size: int) -> Callable[..., Array]:
     """Cell after cell, `size` consecutive words each; the gradient is found in the same pass."""
 
-    def one(h: Array, weights: Array, word: Array, first: Array, last: Array, n: Array) -> Any:
+    def one(
+        h: Array, weights: Array, word: Array, first: Array, last: Array, n: Array
+    ) -> tuple[Array, Array, Array, Array]:
         start = jnp.minimum(first[n], len(weights) - size)
         rows = jax.lax.dynamic_slice_in_dim(weights, start, size)
         columns = start + jnp.arange(size)

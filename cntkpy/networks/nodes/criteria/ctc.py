@@ -8,10 +8,10 @@ states: the tokens, and blanks around them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 FAMILY = "Criteria"
 SOURCE = "A. Graves et al., Connectionist temporal classification, ICML 2006, and CNTK's reference of forward_backward"
 
-Array = Any
 
 IMPOSSIBLE = -1e30
 """The logarithm of the probability 0: finite, so that sums and differences of it are numbers in single precision."""
@@ -150,13 +149,13 @@ def _costs(features: Float[Array, "T S K"], mask: Array, paths: Paths) -> Float[
     return _forward(features, mask, paths)[0]
 
 
-def _forward(features: Array, mask: Array, paths: Paths) -> tuple[Array, tuple[Array, ...]]:
+def _forward(features: Array, mask: Array, paths: Paths) -> tuple[Array, Residuals]:
     logarithms = jax.nn.log_softmax(features, axis=-1)
     alphas, total = _alphas(logarithms, mask, paths)
     return -total, (logarithms, mask, paths, alphas, total)
 
 
-def _backward(residuals: Residuals, g: Array) -> tuple[Any, ...]:
+def _backward(residuals: Residuals, g: Array) -> Gradients:
     logarithms, mask, paths, alphas, total = residuals
     slope = jnp.exp(logarithms) - _occupancies(logarithms, mask, paths, alphas, total)
     return jnp.where(mask[..., None], g[None, :, None] * slope, 0), None, None

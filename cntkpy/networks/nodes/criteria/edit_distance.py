@@ -5,10 +5,10 @@ R. Wagner and M. Fischer, "The string-to-string correction problem", Journal of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from cntkpy.networks.graph.node import Node
 
-Array = Any
+
+Pair = tuple[Array, Array]
+"""Costs and numbers of edits of two places."""
 
 
 class Tokens(NamedTuple):
@@ -32,7 +34,7 @@ class Tokens(NamedTuple):
     """
 
     row: Int32[Array, "T S"]
-    count: Int32[Array, " S"]
+    count: Int32[Array, " S"]  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def _shape(node: Node) -> Shape | None:
@@ -105,7 +107,7 @@ def _edits(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Flo
         token, place = column
         costs, numbers = row
 
-        def place_after(left: tuple[Array, Array], here: tuple[Array, ...]) -> tuple[Any, Any]:
+        def place_after(left: Pair, here: tuple[Array, ...]) -> tuple[Pair, Pair]:
             same, corner, corner_number, above, above_number = here
             changed, deleted, inserted = corner + cost.substitution, above + cost.deletion, left[0] + cost.insertion
             is_change = (changed <= deleted) & (changed <= inserted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -15,16 +15,15 @@ from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signatur
 from cntkpy.networks.nodes.elementwise.kinds import clipped_log
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.sparse import Sparse
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Criteria"
 SOURCE = "docs/specification/networks.md#b10-criteria-and-evaluation-nodes"
 
-Array = Any
 
-
-def _masked(cells: Array, mask: Array) -> Array:
+def _masked(cells: Array, mask: Array | None) -> Array:
     """`cells` with trailing axes after (T, S), zero in gaps."""
     if mask is None:
         return cells
@@ -77,16 +76,16 @@ def _sparse_cost_backward(residuals: Residuals, g: Array) -> Gradients:
 _sparse_softmax_cost = custom_gradient(_sparse_cost, _sparse_cost_forward, _sparse_cost_backward)
 
 
-def _cross_entropy_with_softmax(call: Call, labels: Any, z: Any) -> Array:
+def _cross_entropy_with_softmax(call: Call, labels: Array | Sparse, z: Array | Sparse) -> Array:
     z = _plain(call, z, 1)
     if is_sparse(labels):
         return _sparse_softmax_cost(labels.elements(), labels.values.astype(z.dtype), z, call.context.mask)
     return _dense_softmax_cost(call.flat(labels, 0), z, call.context.mask)
 
 
-def _plain(call: Call, value: Any, index: int) -> Array:
+def _plain(call: Call, value: Array | Sparse, index: int) -> Array:
     if is_sparse(value):
-        value = value.dense(call.context.T, call.context.S, call.node.input(index).shape)
+        value = value.dense(call.node.input(index).shape)
     return call.flat(value, index)
 
 
@@ -144,9 +143,9 @@ def _logistic(call: Call, y: Array, p: Array, weights: Array | None = None) -> A
     mask = call.context.mask
     if weights is None:
         return _logistic_cost(y, p, jnp.ones((), p.dtype), mask)
-    weights = jax.lax.stop_gradient(call.flat(weights, 2))
-    cost = _logistic_cost(y, p, weights, mask)
-    factor = call.context.samples() / jnp.sum(_masked(weights, mask))
+    factors = jax.lax.stop_gradient(call.flat(weights, 2))
+    cost = _logistic_cost(y, p, factors, mask)
+    factor = call.context.samples() / jnp.sum(_masked(factors, mask))
     # the value is normalised by the weights, its gradient is not (as in CNTK)
     return cost + jax.lax.stop_gradient(cost * (factor - 1))
 
@@ -170,23 +169,23 @@ def _error_shape(node: Node) -> Shape | None:
     return rule
 
 
-def _classification_error(call: Call, labels: Any, z: Any, top: Array | None = None) -> Array:
-    z = jax.lax.stop_gradient(_plain(call, z, 1))
+def _classification_error(call: Call, labels: Array | Sparse, z: Array | Sparse, top: Array | None = None) -> Array:
+    scores = jax.lax.stop_gradient(_plain(call, z, 1))
     if is_sparse(labels) and labels.index.shape[-1] == 1:
-        wanted = jnp.minimum(labels.elements()[..., 0], z.shape[-1] - 1)
+        wanted = jnp.minimum(labels.elements()[..., 0], scores.shape[-1] - 1)
         wanted = jnp.where(labels.values[..., 0] == 0, 0, wanted)  # no label: the first of equal values, as when dense
     else:
         wanted = first_largest(jax.lax.stop_gradient(_plain(call, labels, 0)))
     if top is None:
-        wrong = first_largest(z) != wanted
+        wrong = first_largest(scores) != wanted
     else:
-        score = jnp.take_along_axis(z, wanted[..., None], axis=-1)
-        earlier = jnp.arange(z.shape[-1]) < wanted[..., None]
-        rank = jnp.sum((z > score) | ((z == score) & earlier), axis=-1)
+        wanted_score = jnp.take_along_axis(scores, wanted[..., None], axis=-1)
+        earlier = jnp.arange(scores.shape[-1]) < wanted[..., None]
+        rank = jnp.sum((scores > wanted_score) | ((scores == wanted_score) & earlier), axis=-1)
         wrong = rank >= jax.lax.stop_gradient(top).reshape(()).astype(rank.dtype)
     if call.context.mask is not None:
         wrong = wrong & call.context.mask
-    return jnp.sum(wrong.astype(z.dtype)).reshape(1)
+    return jnp.sum(wrong.astype(scores.dtype)).reshape(1)
 
 
 def _class_based_shape(node: Node) -> Shape | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
+from cntkpy.networks.nodes.declare import Forward, NodeKind, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 FAMILY = "Criteria"
 SOURCE = "docs/specification/brainscript-library.md"
-
-Array = Any
 
 
 def _shape(node: Node) -> Shape | None:
@@ -99,7 +98,7 @@ def _first_gain(gain: Array, score: Array, query: Array) -> Array:
     return (ratio / queries.astype(gain.dtype) * 100 * gain.shape[0]).reshape(1)
 
 
-def _documents(function: Any) -> Any:
+def _documents(function: Callable[[Array, Array, Array], Array]) -> Forward:
     def forward(call: Call, gain: Array, score: Array, query: Array) -> Array:
         stop = jax.lax.stop_gradient
         return function(stop(gain).reshape(-1), score.reshape(-1), stop(query).reshape(-1))
@@ -107,7 +106,9 @@ def _documents(function: Any) -> Any:
     return forward
 
 
-def _kind(name: str, meaning: str, formula: str, function: Any, **fields: Any) -> NodeKind:
+def _kind(
+    name: str, meaning: str, formula: str, function: Callable[[Array, Array, Array], Array], **fields: Any
+) -> NodeKind:
     return NodeKind(
         name,
         (inputs("gain", "score", "queryId"),),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
 from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, inputs, unchanged
@@ -14,13 +14,14 @@ from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, Recor
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+    from cntkpy.networks.graph.node import Node
+    from cntkpy.networks.graph.shapes import Shape
     from cntkpy.networks.nodes.onnx_support.use import Use
 
 
 FAMILY = "Elementwise"
 SOURCE = "docs/specification/networks.md#b4-elementwise"
 
-Array = Any
 _Binary = Callable[[Call, Array, Array], Array]
 _Ternary = Callable[[Call, Array, Array, Array], Array]
 
@@ -34,7 +35,7 @@ def _log(x: Array) -> Array:
     return jnp.where(x < LOG_SMALLEST, jnp.asarray(LOG_CLIPPED, x.dtype), jnp.log(jnp.maximum(x, LOG_SMALLEST)))
 
 
-def _log_forward(x: Array) -> tuple[Array, Residuals]:
+def _log_forward(x: Array) -> tuple[Array, Array]:
     out = _log(x)
     return out, out
 
@@ -46,7 +47,7 @@ def _sqrt(x: Array) -> Array:
     return jnp.sqrt(jnp.maximum(x, 0))
 
 
-def _sqrt_forward(x: Array) -> tuple[Array, Residuals]:
+def _sqrt_forward(x: Array) -> tuple[Array, Array]:
     out = _sqrt(x)
     return out, out
 
@@ -59,7 +60,7 @@ def _reciprocal(x: Array) -> Array:
     return jnp.where(zero, jnp.zeros_like(x), 1 / jnp.where(zero, jnp.ones_like(x), x))
 
 
-def _reciprocal_forward(x: Array) -> tuple[Array, Residuals]:
+def _reciprocal_forward(x: Array) -> tuple[Array, Array]:
     out = _reciprocal(x)
     return out, out
 
@@ -252,7 +253,7 @@ def _along_sample(operator: str) -> Callable[[Use], str]:
     return rule
 
 
-def _diag_times_shape(node: Any) -> Any:
+def _diag_times_shape(node: Node) -> Shape | None:
     """The shape of x; d has as many rows."""
     d, x = node.input(0), node.input(1)
     if x.shape is None or 0 in x.shape:

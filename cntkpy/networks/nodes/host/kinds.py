@@ -8,23 +8,23 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import custom_gradient, io_callback, jax
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, io_callback, jax
 from cntkpy.networks.graph.shapes import Shape
 from cntkpy.networks.nodes.declare import Argument, NodeKind, TimeRule
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
 
-Array = Any
 
-Samples = Any
+if TYPE_CHECKING:
+    Samples = NDArray[np.generic] | list[NDArray[np.generic]]
 """The samples of a node without padding: an array (samples, *sample), a list of sequences (steps, *sample), or, of a
 node without dynamic axes, an array (*sample)."""
 
@@ -44,7 +44,7 @@ class HostFunction(Protocol):
 
     dynamic: tuple[int, ...]
 
-    def forward(self, operands: list[Samples]) -> tuple[Any, Samples]:
+    def forward(self, operands: list[Samples]) -> tuple[object, Samples]:
         """A state for `backward`, and the value: samples like those of the operands with the most dynamic axes."""
         ...
 
@@ -52,7 +52,7 @@ class HostFunction(Protocol):
         """The gradient by each operand, of the gradient by the value; None: it is 0."""
         ...
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, object]:
         """Return the description for a model file, JSON-able: `StoredHost` is made of it."""
         ...
 
@@ -69,7 +69,7 @@ class StoredHost:
     def __init__(self, operation: str, state: object, dynamic: Sequence[int]) -> None:
         self.operation, self.state, self.dynamic = operation, state, tuple(dynamic)
 
-    def forward(self, operands: list[Samples]) -> tuple[Any, Samples]:
+    def forward(self, operands: list[Samples]) -> tuple[object, Samples]:
         """Nothing.
 
         Raises:
@@ -81,7 +81,7 @@ class StoredHost:
         """See `forward`."""
         raise self._missing()
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, object]:
         """Return the description that it was made of."""
         return {"operation": self.operation, "state": self.state, "dynamic": list(self.dynamic)}
 
@@ -115,7 +115,7 @@ class _States:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._kept: OrderedDict[int, object] = OrderedDict()
 
     def put(self, state: object) -> int:
         """The number of a state."""
@@ -125,12 +125,12 @@ class _States:
             self._kept.popitem(last=False)
         return number
 
-    def take(self, number: int) -> Any:
+    def take(self, number: int) -> object:
         """The state of a number, which is kept no longer."""
         return self._kept.pop(number)
 
 
-def samples_of(array: NDArray[Any], mask: NDArray[np.bool_], dynamic: int) -> Samples:
+def samples_of(array: NDArray[np.generic], mask: NDArray[np.bool_], dynamic: int) -> Samples:
     """The samples of an array (T, S, *sample) without padding; see `Samples`."""
     if dynamic == 0:
         return array
@@ -140,8 +140,8 @@ def samples_of(array: NDArray[Any], mask: NDArray[np.bool_], dynamic: int) -> Sa
 
 
 def in_cells(
-    samples: Samples, mask: NDArray[np.bool_], shape: tuple[int, ...], dtype: Any, dynamic: int, subject: str
-) -> NDArray[Any]:
+    samples: Samples, mask: NDArray[np.bool_], shape: tuple[int, ...], dtype: DTypeLike, dynamic: int, subject: str
+) -> NDArray[np.generic]:
     """The inverse of `samples_of`; padding is 0.
 
     Args:
@@ -171,7 +171,7 @@ def in_cells(
     return np.swapaxes(cells, 0, 1)
 
 
-def _shaped(value: Any, shape: tuple[int, ...], dtype: Any, subject: str) -> NDArray[Any]:
+def _shaped(value: Samples, shape: tuple[int, ...], dtype: DTypeLike, subject: str) -> NDArray[np.generic]:
     array = np.asarray(value)
     if array.size != np.prod(shape):
         raise UserError("BadShape", f"{subject} has the shape {array.shape}, {shape} is expected")
@@ -195,13 +195,15 @@ def _computed(call: Call, *operands: Array) -> Array:
     return _function(host, (*mask.shape, *dims), max(host.dynamic), call.context.dtype, call.node.name)(mask, *operands)
 
 
-def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: Any, name: str) -> Callable[..., Array]:
+def _function(
+    host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: DTypeLike, name: str
+) -> Callable[..., Array]:
     """The function of a mask and of operands that the host computes, with its gradient."""
     states = _States()
     result = jax.ShapeDtypeStruct(shape, dtype)
     number = jax.ShapeDtypeStruct((), np.int64)
 
-    def value(mask: Array | None, *operands: Any) -> tuple[Any, NDArray[Any]]:
+    def value(mask: Array | None, *operands: Array) -> tuple[object, NDArray[np.generic]]:
         steps = np.asarray(mask)
         pairs = zip(operands, host.dynamic, strict=True)
         try:
@@ -211,22 +213,24 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
             _failures.append(error)
             return None, np.full(shape, np.nan, dtype)
 
-    def value_only(mask: Array | None, *operands: object) -> NDArray[Any]:
+    def value_only(mask: Array | None, *operands: Array) -> NDArray[np.generic]:
         return value(mask, *operands)[1]
 
-    def value_and_state(mask: Array | None, *operands: object) -> tuple[NDArray[Any], NDArray[Any]]:
+    def value_and_state(mask: Array | None, *operands: Array) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         state, result = value(mask, *operands)
         return result, np.asarray(states.put(state))
 
-    def zeros(operands: tuple[Any, ...]) -> tuple[NDArray[Any], ...]:
+    def zeros(operands: tuple[Array, ...]) -> tuple[NDArray[np.generic], ...]:
         return tuple(np.zeros(operand.shape, operand.dtype) for operand in operands)
 
-    def gradients(ticket: Any, mask: Array | None, gradient: Any, *operands: Any) -> tuple[NDArray[Any], ...]:
+    def gradients(
+        ticket: Array, mask: Array | None, gradient: Array, *operands: Array
+    ) -> tuple[NDArray[np.generic], ...]:
         places, state = np.asarray(mask), states.take(int(ticket))
         if _failures:
             return zeros(operands)
         try:
-            gradients: list[Any] = host.backward(state, samples_of(np.asarray(gradient), places, dynamic))
+            gradients = host.backward(state, samples_of(np.asarray(gradient), places, dynamic))
             return tuple(
                 like
                 if gradient is None
@@ -240,11 +244,11 @@ def _function(host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: A
     def primal(mask: Array, *operands: Array) -> Array:
         return io_callback(value_only, result, mask, *operands)
 
-    def forward(mask: Array, *operands: Array) -> tuple[Array, Any]:
+    def forward(mask: Array, *operands: Array) -> tuple[Array, Residuals]:
         computed, ticket = io_callback(value_and_state, (result, number), mask, *operands)
         return computed, (ticket, mask, operands)
 
-    def backward(kept: Any, gradient: Array) -> tuple[Any, ...]:
+    def backward(kept: Residuals, gradient: Array) -> Gradients:
         ticket, mask, operands = kept
         kinds = tuple(jax.ShapeDtypeStruct(operand.shape, operand.dtype) for operand in operands)
         return None, *io_callback(gradients, kinds, ticket, mask, gradient, *operands)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.images import OneChannel, images_of, plain, value_of
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -41,13 +41,13 @@ from cntkpy.networks.nodes.images.sliding import band_of, convolve
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.images import ChannelsLast, Turned
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Convolution and pooling"
 SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
 
-Array = Any
 
 _SPATIAL = "DEFGHI"
 
@@ -110,7 +110,7 @@ def _shape_2d(node: Node) -> Shape | None:
     return (width, height, maps) if is_chw(node.options["imageLayout"]) else (maps, width, height)
 
 
-def _forward_2d(call: Call, weights: Array, x: Any) -> Any:
+def _forward_2d(call: Call, weights: Array, x: Array | ChannelsLast) -> Array | Turned:
     node = call.node
     geometry, channels = geometry_2d(node, node.input(1).shape)
     (kw, kh), (width, height) = geometry.kernel, geometry.inputs
@@ -239,7 +239,7 @@ def _shape_nd(node: Node) -> Shape | None:
     return plan.shape
 
 
-def _forward_nd(call: Call, weights: Array, x: Any) -> Any:
+def _forward_nd(call: Call, weights: Array, x: Array | Turned) -> Array | Turned:
     node = call.node
     plan = Plan(node, node.input(1).shape)
     geometry = plan.geometry.reversed()  # channel first
@@ -315,7 +315,7 @@ def _shape(node: Node) -> Shape | None:
     return _shape_2d(node) if is_two_d(node.options) else _shape_nd(node)
 
 
-def _forward(call: Call, weights: Array, x: object) -> Any:
+def _forward(call: Call, weights: Array, x: Array | Turned) -> Array | Turned:
     if is_two_d(call.node.options):
         return _forward_2d(call, weights, plain(x) if isinstance(x, OneChannel) else x)
     return _forward_nd(call, weights, x)

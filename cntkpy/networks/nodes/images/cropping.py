@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from cntkpy.networks.arrays.lazy import Array
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import INTEGER, Argument, NodeKind, Option, RecordForm
@@ -20,8 +21,6 @@ from cntkpy.networks.nodes.inputs.kinds import is_chw
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
-
-Array = Any
 
 
 class Under(NamedTuple):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.images import images_of, is_image, plain, value_of
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -21,6 +22,7 @@ from cntkpy.networks.nodes.declare import (
     INTEGERS,
     TEXT,
     Argument,
+    Forward,
     Option,
     RecordForm,
     one_signature,
@@ -37,13 +39,13 @@ from cntkpy.networks.nodes.images.geometry import (
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.images import ChannelsLast
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Convolution and pooling"
 SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
 
-Array = Any
 
 # ---- window functions on arrays (N, *geometry.inputs), axes already in array order
 
@@ -63,7 +65,7 @@ def _cells(x: Array, geometry: Geometry) -> list[Array]:
     ]
 
 
-def _max_plain(geometry: Geometry) -> Any:
+def _max_plain(geometry: Geometry) -> Callable[[Array], Array]:
     """Maximum over plain windows; the gradient goes to the first maximal cell."""
 
     def primal(x: Array) -> Array:
@@ -198,8 +200,8 @@ def _shape(node: Node) -> Shape | None:
     return outputs
 
 
-def _pool(kind: str | None) -> Any:
-    def forward(call: Call, x: Any) -> Any:
+def _pool(kind: str | None) -> Forward:
+    def forward(call: Call, x: Array | ChannelsLast) -> Array | ChannelsLast:
         node = call.node
         geometry = _geometry(node, node.input(0).shape).reversed()
         which = kind or str(node.options["kind"]).lower()

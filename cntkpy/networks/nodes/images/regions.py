@@ -7,17 +7,16 @@ Fast R-CNN (R. Girshick, ICCV 2015): corners are scaled and rounded, and the sec
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes.declare import INTEGERS, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-Array = Any
 
 
 def _shape(node: Node) -> Shape | None:
@@ -119,7 +118,7 @@ def _place(seen: Array) -> Array:
     return jnp.argmax(seen, axis=-1)
 
 
-def _each(cells: Array, values: Array, reduced: Any) -> Array:
+def _each(cells: Array, values: Array, reduced: Callable[..., Array]) -> Array:
     """For each of the cells the values of its elements along the last axis, -infinity for others, reduced."""
     lowest = jnp.asarray(-jnp.inf, values.dtype)
     rows = [reduced(jnp.where(cells[..., i, :][:, :, :, None, None], values, lowest)) for i in range(cells.shape[-2])]

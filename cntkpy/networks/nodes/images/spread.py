@@ -9,11 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 
-Array = Any
 Sizes = tuple[int, ...]
 
 FEWEST_CHANNELS = 16

@@ -12,6 +12,7 @@ from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, PATH, REAL, TEXT, Ar
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
+    from cntkpy.networks.graph.shapes import Shape
 
 FAMILY = "Inputs and parameters"
 SOURCE = "docs/specification/networks.md#b3-inputs-parameters-constants"
@@ -52,7 +53,7 @@ def image_shape(width: int, height: int, channels: int, layout: object) -> tuple
     return (width, height, channels) if is_chw(layout) else (channels, width, height)
 
 
-def _own_shape(node: Node) -> Any:
+def _own_shape(node: Node) -> Shape | None:
     """As given."""
     return node.shape
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, dot, product
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph import shapes
@@ -27,13 +27,12 @@ from cntkpy.networks.nodes.declare import (
 from cntkpy.networks.nodes.elementwise.kinds import absolute
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.sparse import Sparse
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Linear algebra and reductions"
 SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
-
-Array = Any
 
 
 def _times_shape(node: Node) -> Shape | None:
@@ -92,31 +91,31 @@ def _add_axes(node: Node, a: Node, right: Shape) -> None:
         a.shape = (*a.shape, *(0,) * missing)
 
 
-def _rows_of(call: Call, matrix: Array, x: Any) -> Array:
+def _rows_of(call: Call, matrix: Array, x: Sparse) -> Array:
     """Rows `(U, o)` of the in-memory matrix which a sparse operand touches."""
     gathered = call.context.gathered.get(call.node.input(0).name)
     return jnp.take(matrix, x.rows, axis=0, mode="clip") if gathered is None else gathered.astype(matrix.dtype)
 
 
-def _sparse_product(rows: Array, x: Any) -> Array:
+def _sparse_product(rows: Array, x: Sparse) -> Array:
     """Sum over the entries of each cell of value * row: `(T, S, o)`."""
     if x.index.shape[-1] == 1:
         return rows[x.index[..., 0]] * x.values.astype(rows.dtype)
     return jnp.einsum("tskm,tsk->tsm", rows[x.index], x.values.astype(rows.dtype), precision="highest")
 
 
-def _times(call: Call, a: Array, x: Any) -> Array:
+def _times(call: Call, a: Array | Sparse, x: Array | Sparse) -> Array:
     """In memory A is (kr ... k1, o), x is (T, S, rest, kr ... k1): a product of joined axes."""
     a_node, x_node = call.node.input(0), call.node.input(1)
     rank = int(call.options.get("outputRank", 1))
     out = shapes.size(a_node.shape[:rank])
     inner = shapes.size(a_node.shape[rank:])
+    if is_sparse(a):
+        a = a.dense(a_node.shape)
     if is_sparse(x):
         if not a_node.has_layout and rank == 1 and len(x_node.shape) == len(a_node.shape) - 1:
             return _sparse_product(_rows_of(call, a.reshape(inner, out), x), x)
-        x = x.dense(call.context.T, call.context.S, x_node.shape)
-    if is_sparse(a):
-        a = a.dense(call.context.T, call.context.S, a_node.shape)
+        x = x.dense(x_node.shape)
     if a_node.has_layout:
         lead = a.shape[:2]
         left = a.reshape(*lead, inner, out)
@@ -188,7 +187,7 @@ def _norm_forward(x: Array) -> tuple[Array, Residuals]:
 _frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
 
 
-def _reduce(function: Callable[[Array], Array]) -> Callable[[Any, Array], Array]:
+def _reduce(function: Callable[[Array], Array]) -> Callable[[Call, Array], Array]:
     def forward(call: Call, x: Array) -> Array:
         return function(call.masked(x) if call.node.input(0).has_layout else x)
 
@@ -207,7 +206,7 @@ def _column_sum(call: Call, x: Array) -> Array:
     return jnp.sum(call.flat(x), axis=-1, keepdims=True)
 
 
-def _needs_layout(rule: Any) -> Any:
+def _needs_layout(rule: ShapeRule) -> ShapeRule:
     @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
         rules.carrying_data(*node.connected)
@@ -240,7 +239,7 @@ def _length(x: Array) -> Array:
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, square)))
 
 
-def _same_rows(rule: Any) -> Any:
+def _same_rows(rule: ShapeRule) -> ShapeRule:
     @functools.wraps(rule)
     def shape(node: Node) -> Shape | None:
         x, y = node.input(0).shape, node.input(1).shape
@@ -333,7 +332,7 @@ def _lookup_shape(node: Node) -> Shape | None:
     return (rows * (shapes.size(x.shape) // words),)
 
 
-def _lookup(call: Call, table: Array, x: Any) -> Array:
+def _lookup(call: Call, table: Array, x: Array | Sparse) -> Array:
     words, rows = call.node.input(0).shape[1], call.node.input(0).shape[0]
     blocks = call.node.shape[0] // rows
     if is_sparse(x):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.images import ChannelsLast, as_given, is_image, plain
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 FAMILY = "Normalisation"
 SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
-
-Array = Any
 
 
 def _statistic_shape(node: Node) -> Shape | None:
@@ -87,7 +85,7 @@ def _batch_shape(node: Node) -> Shape | None:
     return x
 
 
-def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
+def _momentum(constant: Array | float, samples: Array | float, seen: Array | float) -> Array:
     """Share of this minibatch in the running statistics."""
     return jnp.where(
         seen == 0,
@@ -108,13 +106,15 @@ def _momentum(constant: Any, samples: Any, seen: Any) -> Array:
     )
 
 
-def _blend(constant: Any, samples: Any, seen: Any) -> Array:
+def _blend(constant: Array | float, samples: Array | float, seen: Array | float) -> Array:
     """Share of the running statistics in the normalisation."""
     finite = jnp.where(jnp.isinf(constant), 1.0, constant / (constant + samples))
     return jnp.where((seen == 0) | (constant == 0), 0.0, finite)
 
 
-def _batch_normalise(call: Call, x: object, scale: Array, bias: Array, run_mean: Array, run_variance: Array) -> Array:
+def _batch_normalise(
+    call: Call, x: Array | ChannelsLast, scale: Array, bias: Array, run_mean: Array, run_variance: Array
+) -> Array | ChannelsLast:
     context, node, options = call.context, call.node, call.node.options
     shape = node.shape
     count = shape[-1] if options["spatial"] else shapes.size(shape)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 FAMILY = "The run"
 SOURCE = "docs/specification/brainscript-library.md"
 
-Array = Any
 
 PROPERTIES = ("isTraining",)
 SUM, COUNT = "/sum", "/count"
@@ -56,7 +56,7 @@ def _nothing_yet(node: Node) -> dict[str, np.ndarray]:
     return {SUM: np.zeros(tuple(reversed(node.shape or ())), np.float64), COUNT: np.zeros((), np.float64)}
 
 
-def mean_so_far(node: Node, state: Any) -> Array:
+def mean_so_far(node: Node, state: Mapping[str, Array]) -> Array:
     """The value of an EpochAccumulator after what the state has seen; 0 before the first sample."""
     total, count = state[node.name + SUM], state[node.name + COUNT]
     return total / jnp.maximum(count, 1)
@@ -64,7 +64,9 @@ def mean_so_far(node: Node, state: Any) -> Array:
 
 def _accumulate(call: Call, x: Array) -> Array:
     context, name = call.context, call.node.name
-    state = {name + key: context.state.get(name + key, start) for key, start in _nothing_yet(call.node).items()}
+    state: dict[str, Array] = {
+        name + key: context.state.get(name + key, jnp.asarray(start)) for key, start in _nothing_yet(call.node).items()
+    }
     cells = jax.lax.stop_gradient(call.masked(x)).astype(jnp.float64)
     state[name + SUM] = state[name + SUM] + jnp.sum(cells, axis=(0, 1))
     state[name + COUNT] = state[name + COUNT] + context.samples()

@@ -119,7 +119,7 @@ class Emitter:
     """
 
     def __init__(
-        self, graph: Graph, names: Names, constants: dict[str, np.ndarray], dtype: np.dtype[Any], opset: int
+        self, graph: Graph, names: Names, constants: dict[str, np.ndarray], dtype: np.dtype[np.floating], opset: int
     ) -> None:
         self.graph, self.names, self.constants, self.dtype, self.opset = graph, names, constants, dtype, opset
         self.owner = ""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.onnx_support.graph import Dims, Emitter
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Operand(NamedTuple):
@@ -41,7 +44,7 @@ class Use:
     """
 
     def __init__(
-        self, node: Node, operands: list[Operand], emit: Emitter, lead: int, constants: dict[int, Any]
+        self, node: Node, operands: list[Operand], emit: Emitter, lead: int, constants: dict[int, np.ndarray]
     ) -> None:
         self.node, self.operands, self.emit, self.lead, self.constants = node, operands, emit, lead, constants
         self.options = node.options

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.products import dot
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
 
-Array = Any
 State = tuple[Array, ...]
 
 
@@ -173,7 +172,7 @@ class Direction(NamedTuple):
     state_bias: list[Array]
 
 
-def directions(node: Node, flat: Array) -> list[Direction]:
+def directions(node: Node, flat: Any) -> list[Direction]:
     """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 FAMILY = "The run"
 SOURCE = "docs/specification/brainscript-library.md"
 
-Array = Any
 
 DRAWN = "/drawn"
 SIMULATIONS = 10

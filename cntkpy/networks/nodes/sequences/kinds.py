@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.batch import Grid, PackedGrid
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.arrays.packing import apart, at_every_step, by_cell, first_cells, lengths_of, separated, together
 from cntkpy.networks.graph import axes, shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 FAMILY = "Sequences"
 SOURCE = "docs/specification/brainscript-library.md"
-
-Array = Any
 
 
 def _axis_shape(node: Node) -> Shape | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.batch import Grid
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 FAMILY = "Sequences"
 SOURCE = "docs/specification/brainscript-library.md"
 
-Array = Any
 
 ONE_SAMPLE = "one = GatherPacked(PackedIndex(x, Where(RowSlice(0, 1, x), single=true)), x)\n"
 """Begins an example of what takes one sample for each sequence."""

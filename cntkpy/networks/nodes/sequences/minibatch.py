@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 FAMILY = "Sequences"
 SOURCE = "docs/specification/brainscript-library.md"
-
-Array = Any
 
 
 def _number_shape(node: Node) -> Shape | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.batch import Grid
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 FAMILY = "Sequences"
 SOURCE = "docs/specification/brainscript-library.md"
-
-Array = Any
 
 
 def _unpacked_shape(node: Node) -> Shape | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.images import ChannelsLast, OneChannel, is_image, plain
-from cntkpy.networks.arrays.lazy import Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -25,13 +26,13 @@ from cntkpy.networks.nodes.declare import (
 )
 
 if TYPE_CHECKING:
+    from cntkpy.networks.arrays.images import Turned
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
 
 FAMILY = "Shape"
 SOURCE = "docs/specification/brainscript-library.md"
 
-Array = Any
 
 REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
 
@@ -103,7 +104,7 @@ def _new_shape(node: Node) -> Shape | None:
     return (*x[: begin - 1], *dims, *x[end - 1 :])
 
 
-def _reshape(call: Call, x: Any) -> Array:
+def _reshape(call: Call, x: Array | Turned) -> Array | Turned:
     operand_shape, behind = call.node.input(0).shape, call.node.shape
     if is_image(x) and behind == (*operand_shape, 1):
         return OneChannel(x.array)
@@ -154,7 +155,7 @@ def _reduced_shape(node: Node) -> Shape | None:
 
 
 @functools.cache
-def _extreme(largest: bool) -> Any:
+def _extreme(largest: bool) -> Callable[[Array], Array]:
     """Largest or smallest element along the last axis; its gradient goes to every element equal to it."""
 
     def primal(x: Array) -> Array:

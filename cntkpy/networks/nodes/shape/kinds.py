@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import jnp
+from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 FAMILY = "Shape"
 SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
-
-Array = Any
 
 
 def row_range(node: Node, rows: int) -> tuple[int, int]:

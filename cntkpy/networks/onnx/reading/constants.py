@@ -88,7 +88,7 @@ SIZES_AT_ONCE = 1 << 12
 """Elements of arrays with sizes of axes of the minibatch that are computed one by one, at most."""
 
 
-def _exact(function: Callable[..., Any], of_sizes: Callable[[Use, int, int], Any] | None = None) -> Rule:
+def _exact(function: Callable[..., np.ndarray | bool], of_sizes: Callable[[Use, int, int], int] | None = None) -> Rule:
     """An operation of each element.
 
     Args:
@@ -165,7 +165,7 @@ def _whole(use: Use) -> list[Value]:
     return _exact(ROUNDED[use.operator.kind])(use)
 
 
-def _reduced(function: Callable[..., Any]) -> Rule:
+def _reduced(function: Callable[..., np.ndarray]) -> Rule:
     """A reduction."""
 
     def rule(use: Use) -> list[Value]:

@@ -6,7 +6,7 @@ import math
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from cntkpy.cntk_config.base.files import file_or_url, open_input, read_input
 from cntkpy.cntk_config.base.names import Url
 from cntkpy.networks.nodes.onnx_support.model import DEFAULT_DOMAINS, Input, Model, Operator, Unreadable
 from cntkpy.networks.onnx.package import onnx
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 MOST_BYTES = 1 << 31
 """Of a model file: protocol buffers hold less."""
@@ -103,7 +106,7 @@ class _Reading:
         """Bytes of initialisers that were read beside the model."""
         return sum(self._outside_bytes.values())
 
-    def model(self, model: Any) -> Model:
+    def model(self, model: ModelProto) -> Model:
         """The graph of a model."""
         versions = [int(opset.version) for opset in model.opset_import if opset.domain in DEFAULT_DOMAINS]
         domains = [text(opset.domain) for opset in model.opset_import if opset.domain not in DEFAULT_DOMAINS]
@@ -117,7 +120,7 @@ class _Reading:
         graph.metadata = {text(entry.key): text(entry.value) for entry in model.metadata_props}
         return graph
 
-    def graph(self, graph: Any, depth: int, outer: tuple[set[str], ...]) -> Model:
+    def graph(self, graph: GraphProto, depth: int, outer: tuple[set[str], ...]) -> Model:
         """A graph, whose operators may use the values `outer`."""
         if depth > DEEPEST:
             raise _Wrong(f"graphs are inside of each other {depth} times")
@@ -141,7 +144,7 @@ class _Reading:
             raise _Wrong(f"nothing computes its output '{unknown[0]}'")
         return Model(inputs, outputs, operators, initialisers)
 
-    def _operator(self, node: Any, depth: int, scopes: tuple[set[str], ...]) -> Operator:
+    def _operator(self, node: NodeProto, depth: int, scopes: tuple[set[str], ...]) -> Operator:
         inputs, outputs = [text(name) for name in node.input], [text(name) for name in node.output]
         kind, name = text(node.op_type), text(node.name)
         shown = f"{kind} '{name or ''.join(outputs[:1])}'"
@@ -156,7 +159,7 @@ class _Reading:
         scopes[-1].update(name for name in outputs if name)
         return operator
 
-    def _input(self, port: Any) -> Input:
+    def _input(self, port: ValueInfoProto) -> Input:
         tensor, name = port.type.tensor_type, text(port.name)
         if not port.type.HasField("tensor_type"):
             raise _Wrong(f"its input '{name}' is not a tensor")
@@ -171,7 +174,7 @@ class _Reading:
             )
         return Input(name, sizes, kind)
 
-    def _kind(self, number: int, name: str) -> np.dtype[Any]:
+    def _kind(self, number: int, name: str) -> np.dtype[np.generic]:
         try:
             dtype = np.dtype(self._package.helper.tensor_dtype_to_np_dtype(number))
         except (KeyError, TypeError):
@@ -180,7 +183,7 @@ class _Reading:
             raise _Wrong(f"'{name}' has elements of type {dtype.name}, which is not supported")
         return dtype
 
-    def _attribute(self, attribute: Any, depth: int, scopes: tuple[set[str], ...]) -> Any:
+    def _attribute(self, attribute: AttributeProto, depth: int, scopes: tuple[set[str], ...]) -> Any:
         if attribute.ref_attr_name:
             raise _Wrong(f"the attribute '{text(attribute.name)}' belongs to a function")
         kinds = self._package.AttributeProto
@@ -200,7 +203,7 @@ class _Reading:
 
     # ---- arrays
 
-    def array_or_why(self, tensor: Any) -> np.ndarray | Unreadable:
+    def array_or_why(self, tensor: TensorProto) -> np.ndarray | Unreadable:
         """The values of a tensor, or why they are not read: texts, for example, which only some outputs need.
 
         Raises:
@@ -219,7 +222,7 @@ class _Reading:
             return self.array(tensor)
         return Unreadable(f"'{text(tensor.name)}' has elements of type {name or 'string'}, which is not supported")
 
-    def array(self, tensor: Any) -> np.ndarray:
+    def array(self, tensor: TensorProto) -> np.ndarray:
         """The values of a tensor.
 
         Raises:
@@ -240,7 +243,7 @@ class _Reading:
             raise _Wrong(f"'{text(tensor.name)}' has {len(content)} bytes, not {wanted}")
         return np.frombuffer(content, dtype.newbyteorder("<")).reshape(dims).astype(dtype)
 
-    def _typed(self, tensor: Any, dtype: np.dtype[Any], dims: tuple[int, ...]) -> np.ndarray:
+    def _typed(self, tensor: TensorProto, dtype: np.dtype[np.generic], dims: tuple[int, ...]) -> np.ndarray:
         kinds = {"float32": "float_data", "float64": "double_data", "int64": "int64_data"}
         kinds |= dict.fromkeys(("uint32", "uint64"), "uint64_data")
         values = getattr(tensor, kinds.get(dtype.name, "int32_data"))
@@ -253,7 +256,7 @@ class _Reading:
         except OverflowError:
             raise _Wrong(f"'{text(tensor.name)}' has values that are not of the type {dtype.name}") from None
 
-    def _outside(self, tensor: Any, size: int) -> bytes:
+    def _outside(self, tensor: TensorProto, size: int) -> bytes:
         """The bytes of a tensor in a file beside the model.
 
         Raises:

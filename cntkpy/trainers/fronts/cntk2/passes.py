@@ -133,7 +133,7 @@ class TrainingPass:
 
 def _dense(array: Any, node: Node) -> Any:
     """Return the data of an input as a dense array, by which it has a gradient."""
-    return array.dense(*array.index.shape[:2], node.shape) if is_sparse(array) else array
+    return array.dense(node.shape) if is_sparse(array) else array
 
 
 def forward(

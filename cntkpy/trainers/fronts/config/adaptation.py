@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.lazy import jax, jnp
-from cntkpy.networks.arrays.sparse import is_sparse
+from cntkpy.networks.arrays.sparse import Sparse, is_sparse
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.step.stack import Stack
@@ -48,12 +49,7 @@ class MixedTargets:
         labels = stack.batch.inputs[name]
         mask = stack.batch.mask if stack.batch.axes is None else stack.batch.axes[self.label.axis].mask
         if is_sparse(labels):
-            steps, slots = mask.shape[1:]
-
-            def dense(sparse: Any) -> Any:
-                return sparse.dense(steps, slots, self.label.shape)
-
-            labels = jax.vmap(dense)(labels)
+            labels = jax.vmap(partial(Sparse.dense, shape=self.label.shape))(labels)
         mixed = self.weight * values + (1 - self.weight) * jnp.asarray(labels).reshape(values.shape)
         mask = mask.reshape(*mask.shape, *(1,) * (mixed.ndim - 3))
         inputs = {**stack.batch.inputs, name: jnp.where(mask, mixed, 0).astype(values.dtype)}

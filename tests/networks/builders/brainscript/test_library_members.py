@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.language.library import library_members
 from cntkpy.networks.builders.brainscript.language.parse import parse_members
-from cntkpy.networks.builders.brainscript.language.source import text_of_file, text_of_string
+from cntkpy.networks.builders.brainscript.language.source import joined_text, text_of_string
 from cntkpy.networks.builders.brainscript.language.syntax import RecordLiteral, Unparsed
 from cntkpy.networks.builders.brainscript.program import LIBRARY
 from cntkpy.networks.builders.brainscript.reference import described as described_alone
@@ -28,11 +29,20 @@ def described(node: Any) -> Any:
     return node
 
 
-@pytest.mark.parametrize("path", [LIBRARY, calls.LIBRARY], ids=["BrainScript", "Python"])
-def test_members_are_those_of_the_whole_text(path) -> None:
-    text = text_of_file(path, path.name)
+PARTS = {"BrainScript": [*nodes.files("library.bs"), LIBRARY], "Python": [*nodes.files("python.bs"), calls.LIBRARY]}
+
+
+@pytest.mark.parametrize("paths", PARTS.values(), ids=PARTS)
+def test_members_are_those_of_the_whole_text(paths) -> None:
+    text = joined_text(paths, "library")
     assert len(text.string) > 1000
     assert described(library_members(text)) == described(parse_members(text))
+
+
+@pytest.mark.parametrize("paths", PARTS.values(), ids=PARTS)
+def test_no_two_families_define_the_same_function(paths) -> None:
+    names = [name for path in paths for name in library_members(joined_text([path], "library")).members]
+    assert len(names) == len(set(names))
 
 
 def test_what_is_no_definition_of_its_own() -> None:

@@ -126,8 +126,8 @@ def test_a_start_value_that_nothing_reads(function, options, hint):
         text_of_string(f"{{ w = {function}{options}{'}' if '{' in function else ')'} }}", "test.bs")
     )
     evaluate_network(program, evaluator, NAMES)
-    assert [one.hint for one in evaluator.warnings] == ([hint] if hint else [])
-    assert all(str(one.span) == "test.bs:1:7" for one in evaluator.warnings)
+    assert [one.hint for one in evaluator.messages.warnings] == ([hint] if hint else [])
+    assert all(str(one.span) == "test.bs:1:7" for one in evaluator.messages.warnings)
 
 
 def test_shapes_that_do_not_fit_are_shown_at_their_place(network):

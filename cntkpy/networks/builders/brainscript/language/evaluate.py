@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic
+from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.networks.builders.brainscript.language.arithmetic import at_hand
+from cntkpy.networks.builders.brainscript.language.messages import Messages
 from cntkpy.networks.builders.brainscript.language.parse import source_of
 from cntkpy.networks.builders.brainscript.language.source import Place
 from cntkpy.networks.builders.brainscript.language.syntax import (
@@ -32,7 +32,6 @@ from cntkpy.networks.builders.brainscript.language.values import (
     Path,
     Record,
     Scope,
-    joined,
     kind_of,
 )
 
@@ -107,13 +106,11 @@ class Evaluator:
         self.classes = classes
         self.unsupported = unsupported or {}
         self.texts = texts
-        self.library = list(library)
-        self.warnings: list[Diagnostic] = []
+        self.messages = Messages(library)
         self.prints = True
         """True if `Print` and `Debug` write into the log."""
         self._waiting: list[Step] = []
         self._steps = 0
-        self._forcing: list[Delayed] = []
         self._meaning = meaning
         self.failures: Failures | None = None
         """Collects what an error has ended; None: nothing follows an error."""
@@ -130,7 +127,7 @@ class Evaluator:
             while True:
                 self._steps += 1
                 if self._steps > MAX_STEPS:
-                    raise self._too_long()
+                    raise self.messages.too_long(MAX_STEPS)
                 try:
                     inner = step.send(value)
                 except StopIteration as done:
@@ -171,10 +168,10 @@ class Evaluator:
         if self.failures is not None and delayed in self.failures.delayed:
             raise self.failures.delayed[delayed]
         if delayed.busy:
-            raise self._circular(delayed, place)
+            raise self.messages.circular(delayed, place)
         self._check_depth(place, delayed.scope)
         delayed.busy = True
-        self._forcing.append(delayed)
+        self.messages.forcing.append(delayed)
         try:
             value = delayed.value = yield self._meaning[type(delayed.expression)](
                 self, delayed.expression, delayed.scope, delayed.path
@@ -184,7 +181,7 @@ class Evaluator:
             raise
         finally:
             delayed.busy = False
-            self._forcing.pop()
+            self.messages.forcing.pop()
         return value
 
     def _give_up(self, delayed: Delayed) -> None:
@@ -211,71 +208,15 @@ class Evaluator:
                 return value
         return Delayed(expression, scope, path)
 
-    def error(
-        self, kind: str, message: str, place: Place, scope: Scope | None, hint: Any = None, notes: Iterable[str] = ()
-    ) -> ConfigError:
-        """An error with its place and the calls that led there, to be raised."""
-        where = [place] if scope is None else [place, *islice(scope.calls(), 12)]
-        shown = [place for place in where if place.text not in self.library]
-        if scope is not None and not shown:
-            shown = list(islice((call for call in scope.calls() if call.text not in self.library), 1))
-        if not shown:  # a default of the library, which does not know who asked for it
-            asking = [
-                (delayed.expression, delayed.scope) for delayed in reversed(self._forcing) if delayed.scope is not None
-            ]
-            places = (
-                place for expression, inside in asking for place in (expression.place, *islice(inside.calls(), 12))
-            )
-            shown = list(islice((place for place in places if place.text not in self.library), 1))
-        if not shown:
-            return ConfigError(kind, message, place.span, hint, [*place.notes, *notes])
-        inner = where[0]
-        frames = list(notes)
-        if inner is not shown[0]:
-            frames.append(f"it happens inside the library, at {inner}")
-        frames += [f"called at {call}: {_one_line(call)}" for call in dict.fromkeys(shown[1:6]) if call != shown[0]]
-        return ConfigError(kind, message, shown[0].span, hint, [*shown[0].notes, *frames])
-
-    def user_place(self, place: Place, scope: Scope | None) -> Place:
-        """The place itself, or where it is inside the library the call that led there."""
-        if place.text in self.library and scope is not None:
-            return next((call for call in scope.calls() if call.text not in self.library), place)
-        return place
-
-    def warn(self, kind: str, message: str, place: Place, hint: str | None = None) -> None:
-        """Keep a warning."""
-        self.warnings.append(Diagnostic(kind, message, place.span, hint, place.notes, "warning"))
-
     def _check_depth(self, place: Place, scope: Scope | None) -> None:
         if len(self._waiting) > MAX_DEPTH:
-            raise self.error(
+            raise self.messages.error(
                 "TooDeep",
                 "the evaluation is nested too deeply; this function probably never stops calling itself",
                 place,
                 scope,
                 "give the recursion an end: if n == 0 then ... else ...",
             )
-
-    def _too_long(self) -> ConfigError:
-        """The error of an evaluation without an end, at the innermost place of the user's text that is known."""
-        delayed = self._forcing[-1] if self._forcing else None
-        if delayed is None:
-            return ConfigError("TooMany", f"the evaluation takes more than {MAX_STEPS} steps")
-        hint = "a function that calls itself twice takes twice as long for every level; give what it needs twice a name"
-        place, message = delayed.expression.place, f"the evaluation takes more than {MAX_STEPS} steps"
-        return self.error("TooMany", message, place, delayed.scope, hint)
-
-    def _circular(self, delayed: Delayed, place: Place) -> ConfigError:
-        cycle = self._forcing[self._forcing.index(delayed) :]
-        names = [joined(delayed.path) or "?" for delayed in cycle]
-        chain = " -> ".join([*(names if len(names) <= 6 else [*names[:5], "..."]), names[0]])
-        return self.error(
-            "CircularReference",
-            f"circular reference: the value of '{names[0]}' is needed to compute itself ({chain})",
-            place,
-            delayed.scope,
-            "a loop over time needs PastValue or FutureValue; a name cannot be defined by its own outer meaning",
-        )
 
     def enter(self, function: Function, names: dict[str, Any], place: Place, scope: Scope, path: Path | None) -> Step:
         """The step that evaluates the body of a function."""
@@ -309,7 +250,7 @@ class Evaluator:
     ) -> Step:
         """The value of a function for arguments that are values already, or delayed."""
         if type(function) is not Function:
-            raise self.error("NoFunction", f"a function is expected, not {kind_of(function)}", place, scope)
+            raise self.messages.error("NoFunction", f"a function is expected, not {kind_of(function)}", place, scope)
         if len(positional) != len(function.parameters):
             raise wrong_count(self, function, None, len(positional), scope, place)
         names = {**dict(zip(function.parameters, positional, strict=True)), **function.defaults, **named}
@@ -337,7 +278,7 @@ def wrong_count(
                 hint += f"; '{name}' is passed by position, without its name"
     if passed_count > count and function.defaults:
         hint += "; the others are passed by name"
-    return evaluator.error("WrongArguments", message, place, scope, hint)
+    return evaluator.messages.error("WrongArguments", message, place, scope, hint)
 
 
 def usage(function: Function) -> str:
@@ -359,11 +300,6 @@ def _default_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return f"'{value}'" if isinstance(value, str) else "..."
-
-
-def _one_line(place: Place) -> str:
-    text = " ".join(place.string[:200].split())
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 __all__ = ["Class", "Evaluator", "Step", "usage"]

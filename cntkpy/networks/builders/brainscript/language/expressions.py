@@ -76,7 +76,7 @@ def _name(evaluator: Evaluator, e: Name, scope: Scope, path: Path | None) -> Ste
 def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
     if e.name in evaluator.unsupported:
         message, instead = f"'{e.name}' is not supported", evaluator.unsupported[e.name]
-        return evaluator.error("Unsupported", message, e.place, scope, instead)
+        return evaluator.messages.error("Unsupported", message, e.place, scope, instead)
 
     def hint() -> str | None:
         if e.name.lower() in ("true", "false"):
@@ -88,7 +88,7 @@ def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
             return suggestion(e.name, visible)
         return _elsewhere(e.name, scope) or suggestion(e.name, visible)
 
-    return evaluator.error("UnknownName", f"unknown identifier '{e.name}'", e.place, scope, hint)
+    return evaluator.messages.error("UnknownName", f"unknown identifier '{e.name}'", e.place, scope, hint)
 
 
 def _elsewhere(name: str, scope: Scope) -> str | None:
@@ -125,7 +125,7 @@ def _prefix(evaluator: Evaluator, e: Prefix, scope: Scope, path: Path | None) ->
         return not value
     hint = "'!' takes truth values, '-' and '+' take numbers; both take nodes"
     message = f"operator {e.operator} cannot be applied to {kind_of(value)}"
-    raise evaluator.error("BadOperand", message, e.place, scope, hint)
+    raise evaluator.messages.error("BadOperand", message, e.place, scope, hint)
 
 
 def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> Step:
@@ -141,7 +141,7 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
         compute = ON_EQUAL_TYPES.get(kind, {}).get(operator)
         if compute is not None:
             if kind is str and operator == "+" and len(left) + len(right) > MAX_TEXT:
-                raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", e.place, scope)
+                raise evaluator.messages.error("TooMany", f"a text of more than {MAX_TEXT} characters", e.place, scope)
             return compute(left, right)
         if kind is Function and operator == ">>":
             for default in left.defaults.values():
@@ -154,15 +154,15 @@ def _infix(evaluator: Evaluator, e: Infix, scope: Scope, path: Path | None) -> S
             return result
     if operator == "<<" and isinstance(left, Array) and type(right) is float:
         return _shifted(evaluator, left, right, e, scope)
-    raise evaluator.error("BadOperand", *bad_operands(operator, left, right, e.place, scope))
+    raise evaluator.messages.error("BadOperand", *bad_operands(operator, left, right, e.place, scope))
 
 
 def _shifted(evaluator: Evaluator, array: Array, by: float, e: Infix, scope: Scope) -> Array:
     count = whole_number(evaluator, by, "the number of elements to drop", e.place, scope)
     if array.first != 0:
-        raise evaluator.error("BadIndex", "'<<' needs an array that starts at index 0", e.place, scope)
+        raise evaluator.messages.error("BadIndex", "'<<' needs an array that starts at index 0", e.place, scope)
     if count < 0:
-        raise evaluator.error("BadIndex", f"'<<' cannot drop {count} elements", e.place, scope)
+        raise evaluator.messages.error("BadIndex", f"'<<' cannot drop {count} elements", e.place, scope)
     return Array(array.items[count:])
 
 
@@ -189,10 +189,10 @@ def _conditional(evaluator: Evaluator, e: Conditional, scope: Scope, path: Path 
         if result is not PENDING:
             return result
         message = f"'if' of a node chooses between nodes or numbers, not {kind_of(yes)} and {kind_of(no)}"
-        raise evaluator.error("BadOperand", message, e.place, scope)
+        raise evaluator.messages.error("BadOperand", message, e.place, scope)
     message = f"the condition of 'if' must be a truth value or a node, not {kind_of(condition)}"
     hint = "write if x != 0 then ..." if type(condition) is float else None
-    raise evaluator.error("BadCondition", message, e.place, scope, hint)
+    raise evaluator.messages.error("BadCondition", message, e.place, scope, hint)
 
 
 def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) -> Step:
@@ -205,8 +205,10 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
             member = value.outer.find(e.name) if value.outer is not None else None
             if member is None:
                 raise _no_member(evaluator, e, value, scope)
-            if value.place.text not in evaluator.library:  # in a namespace of the library it is meant: CNTK2.Plus
-                evaluator.warn(
+            if (
+                value.place.text not in evaluator.messages.library
+            ):  # in a namespace of the library it is meant: CNTK2.Plus
+                evaluator.messages.warn(
                     "OuterMember",
                     f"the record has no member '{e.name}'; the '{e.name}' of the scopes around it is taken",
                     e.place,
@@ -221,13 +223,15 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
         except UserError:
             raise
         except ValueError as problem:
-            raise evaluator.error("UnknownMember", str(problem), e.place, scope) from None
+            raise evaluator.messages.error("UnknownMember", str(problem), e.place, scope) from None
         if member is None:
             message = f"unknown identifier '{e.name}': {value.kind} has no such member"
-            raise evaluator.error("UnknownMember", message, e.place, scope, suggestion(e.name, value.members()))
+            raise evaluator.messages.error(
+                "UnknownMember", message, e.place, scope, suggestion(e.name, value.members())
+            )
         return member
     message = f"'.{e.name}' needs a record, not {kind_of(value)}"
-    raise evaluator.error("NoRecord", message, e.place, scope)
+    raise evaluator.messages.error("NoRecord", message, e.place, scope)
 
 
 def _no_member(evaluator: Evaluator, e: Select, record: Record, scope: Scope) -> ConfigError:
@@ -239,7 +243,7 @@ def _no_member(evaluator: Evaluator, e: Select, record: Record, scope: Scope) ->
         )
 
     message = f"unknown identifier '{e.name}': the record has no such member"
-    return evaluator.error("UnknownMember", message, e.place, scope, hint)
+    return evaluator.messages.error("UnknownMember", message, e.place, scope, hint)
 
 
 def _subscript(evaluator: Evaluator, e: Subscript, scope: Scope, path: Path | None) -> Step:
@@ -250,14 +254,14 @@ def _subscript(evaluator: Evaluator, e: Subscript, scope: Scope, path: Path | No
         if element is not None:
             return element
         message = f"{array.kind} has no '{index}'"
-        raise evaluator.error("UnknownMember", message, e.place, scope, suggestion(index, array.members()))
+        raise evaluator.messages.error("UnknownMember", message, e.place, scope, suggestion(index, array.members()))
     if type(array) is not Array:
-        raise evaluator.error("NoArray", f"an index needs an array, not {kind_of(array)}", e.place, scope)
+        raise evaluator.messages.error("NoArray", f"an index needs an array, not {kind_of(array)}", e.place, scope)
     number = whole_number(evaluator, index, "an index", e.place, scope)
     if not 0 <= number - array.first < len(array.items):
         last = array.first + len(array.items) - 1
         valid = f"valid are {array.first} to {last}" if array.items else "the array is empty"
-        raise evaluator.error("BadIndex", f"index {number} is out of range; {valid}", e.place, scope)
+        raise evaluator.messages.error("BadIndex", f"index {number} is out of range; {valid}", e.place, scope)
     element = array.items[number - array.first]
     if type(element) is Delayed:
         return element.value if element.value is not PENDING else (yield evaluator.force(element, e.place))
@@ -271,7 +275,7 @@ def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Ste
     if type(function) is not Function:
         message = f"only functions can be called, not {kind_of(function)}"
         hint = "a bracket at the start of a line continues the line before" if "\n" in e.place.string else None
-        raise evaluator.error("NoFunction", message, e.place, scope, hint)
+        raise evaluator.messages.error("NoFunction", message, e.place, scope, hint)
     parameters = function.parameters
     if len(e.positional) != len(parameters):
         raise wrong_count(evaluator, function, e, len(e.positional), scope)
@@ -298,11 +302,11 @@ def _new(evaluator: Evaluator, e: New, scope: Scope, path: Path | None) -> Step:
     class_ = evaluator.classes.get(e.name)
     if class_ is None:
         hint = suggestion(e.name, evaluator.classes)
-        raise evaluator.error("UnknownClass", f"unknown class '{e.name}' after 'new'", e.place, scope, hint)
+        raise evaluator.messages.error("UnknownClass", f"unknown class '{e.name}' after 'new'", e.place, scope, hint)
     record = yield evaluator.step(e.record, scope, None if class_.own_names else path)
     if type(record) is not Record:
         message = f"'new {e.name}' needs a record of its parameters, not {kind_of(record)}"
-        raise evaluator.error("NoRecord", message, e.place, scope)
+        raise evaluator.messages.error("NoRecord", message, e.place, scope)
     return (yield class_.make(evaluator, record, Origin(path, e.place, scope)))
 
 
@@ -331,11 +335,11 @@ def _range(evaluator: Evaluator, e: Range, scope: Scope, path: Path | None) -> S
     end = whole_number(evaluator, last, "the last index of an array", e.place, scope)
     if end - begin >= MAX_ELEMENTS:
         message = f"an array of {end - begin + 1} elements; at most {MAX_ELEMENTS} are possible"
-        raise evaluator.error("TooMany", message, e.place, scope)
+        raise evaluator.messages.error("TooMany", message, e.place, scope)
     function = yield evaluator.step(e.function, scope, (path, "._initializer"))
     if type(function) is not Function:
         message = f"an array needs a function of the index, not {kind_of(function)}"
-        raise evaluator.error("NoFunction", message, e.place, scope, "write array [0..n] (i => ...)")
+        raise evaluator.messages.error("NoFunction", message, e.place, scope, "write array [0..n] (i => ...)")
     items = [
         Delayed(Applied(e.place, function, (float(i),), {}), scope, (path, f"[{i}]")) for i in range(begin, end + 1)
     ]
@@ -354,9 +358,9 @@ def _unknown_argument(evaluator: Evaluator, function: Function, name: str, place
     subject = f"'{function.name}'" if function.name else "the function"
     if name in function.parameters:
         message = f"the parameter '{name}' of {subject} is passed by position, without its name"
-        return evaluator.error("UnknownArgument", message, place, scope, f"usage: {usage(function)}")
+        return evaluator.messages.error("UnknownArgument", message, place, scope, f"usage: {usage(function)}")
     hint = suggestion(name, function.defaults) or f"usage: {usage(function)}"
-    return evaluator.error("UnknownArgument", f"{subject} has no parameter '{name}'", place, scope, hint)
+    return evaluator.messages.error("UnknownArgument", f"{subject} has no parameter '{name}'", place, scope, hint)
 
 
 MEANING: dict[type, Callable[..., Step]] = {

@@ -29,7 +29,7 @@ def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, d
     member = record.find(name)
     if member is None:
         if default is PENDING:
-            raise evaluator.error(
+            raise evaluator.messages.error(
                 "MissingParameter",
                 f"required parameter '{name}' not found",
                 origin.place,
@@ -50,7 +50,7 @@ def of_type(
     if type(value) is not kind:
         wanted = {float: "a number", str: "a text", bool: "true or false"}[kind]
         place, scope = place_of(evaluator, record, name, origin)
-        raise evaluator.error("BadValue", f"'{name}' must be {wanted}, not {kind_of(value)}", place, scope)
+        raise evaluator.messages.error("BadValue", f"'{name}' must be {wanted}, not {kind_of(value)}", place, scope)
     return value
 
 
@@ -68,7 +68,7 @@ def place_of(evaluator: Evaluator, record: Scope, name: str, origin: Origin) -> 
         expression, scope = member.expression, member.scope
         if type(expression) is Name and scope is not None:
             inner = scope.find(expression.name)
-            if type(inner) is Delayed and inner.expression.place.text not in evaluator.library:
+            if type(inner) is Delayed and inner.expression.place.text not in evaluator.messages.library:
                 member = inner
                 continue
         if scope is not None:
@@ -80,10 +80,12 @@ def place_of(evaluator: Evaluator, record: Scope, name: str, origin: Origin) -> 
 def whole_number(evaluator: Evaluator, value: object, subject: str, place: Place, scope: Scope | None) -> int:
     """Return a whole number; messages call it `subject`."""
     if type(value) is not float:
-        raise evaluator.error("NoInteger", f"{subject} must be a whole number, not {kind_of(value)}", place, scope)
+        raise evaluator.messages.error(
+            "NoInteger", f"{subject} must be a whole number, not {kind_of(value)}", place, scope
+        )
     if not math.isfinite(value) or value != int(value):
         message = f"expected integer: {subject} must be a whole number, not {_exact(value)}"
-        raise evaluator.error("NoInteger", message, place, scope)
+        raise evaluator.messages.error("NoInteger", message, place, scope)
     return int(value)
 
 
@@ -105,14 +107,14 @@ def flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | 
         if type(value) is not Array:
             result.append(value)
             if len(result) > MAX_ELEMENTS:
-                raise evaluator.error("TooMany", f"more than {MAX_ELEMENTS} {subject}", place, scope)
+                raise evaluator.messages.error("TooMany", f"more than {MAX_ELEMENTS} {subject}", place, scope)
             continue
         arrays += 1
         if arrays > MAX_ELEMENTS:  # those without elements count, too
-            raise evaluator.error("TooMany", f"more than {MAX_ELEMENTS} arrays of {subject}", place, scope)
+            raise evaluator.messages.error("TooMany", f"more than {MAX_ELEMENTS} arrays of {subject}", place, scope)
         if value.first != 0:
             message = f"an array of {subject} must start at index 0, this one starts at {value.first}"
-            raise evaluator.error("BadIndex", message, place, scope)
+            raise evaluator.messages.error("BadIndex", message, place, scope)
         stack.extend(reversed(value.items))
     return result
 

@@ -34,7 +34,7 @@ def text_of(evaluator: Evaluator, value: object, origin: Origin) -> Step:
             length += len(item.text)
             if length > MAX_TEXT:
                 message = f"the value has more than {MAX_TEXT} characters"
-                raise evaluator.error("TooMany", message, origin.place, origin.scope)
+                raise evaluator.messages.error("TooMany", message, origin.place, origin.scope)
             continue
         if type(item) is Delayed:
             item = item.value if item.value is not PENDING else (yield evaluator.force(item, origin.place))

@@ -26,7 +26,7 @@ def _choice(evaluator: Evaluator, record: Record, origin: Origin, makers: dict[s
     if kind not in makers:
         place, scope = place_of(evaluator, record, "what", origin)
         known = ", ".join(makers)
-        raise evaluator.error(
+        raise evaluator.messages.error(
             "BadValue", f"'{kind}' is not a possible value of 'what'", place, scope, f"possible: {known}"
         )
     return (yield makers[kind](evaluator, record, origin))
@@ -46,7 +46,7 @@ def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     if not FORMAT.fullmatch(how):
         place, scope = place_of(evaluator, record, "how", origin)
         hint = "only what is between '%' and the letter in C: '.2', '5', '-8'"
-        raise evaluator.error("BadValue", f"'{how}' is no format", place, scope, hint)
+        raise evaluator.messages.error("BadValue", f"'{how}' is no format", place, scope, hint)
     if type(value) is float:
         return _formatted(value, how)
     text = value if type(value) is str else (yield text_of(evaluator, value, origin))
@@ -75,7 +75,9 @@ def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     if not pattern:
         return text
     if len(text) + text.count(pattern) * len(by) > MAX_TEXT:
-        raise evaluator.error("TooMany", f"a text of more than {MAX_TEXT} characters", origin.place, origin.scope)
+        raise evaluator.messages.error(
+            "TooMany", f"a text of more than {MAX_TEXT} characters", origin.place, origin.scope
+        )
     return text.replace(pattern, by)
 
 
@@ -93,7 +95,7 @@ def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     code = yield integer(evaluator, record, "arg", origin)
     if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
         place, scope = place_of(evaluator, record, "arg", origin)
-        raise evaluator.error("BadValue", f"there is no character of number {code}", place, scope)
+        raise evaluator.messages.error("BadValue", f"there is no character of number {code}", place, scope)
     return chr(code)
 
 
@@ -114,10 +116,10 @@ def _length(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
         return float(len(value))
     if type(value) is not Array:
         message = f"a length is that of an array or of a text, not of {kind_of(value)}"
-        raise evaluator.error("NoArray", message, place, scope, "an array of one element is [| x |]")
+        raise evaluator.messages.error("NoArray", message, place, scope, "an array of one element is [| x |]")
     if value.first != 0:
         message = f"Length needs an array that starts at index 0, this one starts at {value.first}"
-        raise evaluator.error("BadIndex", message, place, scope)
+        raise evaluator.messages.error("BadIndex", message, place, scope)
     return float(len(value.items))
 
 
@@ -126,15 +128,15 @@ def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     place, scope = place_of(evaluator, record, "args", origin)
     numbers = yield flattened(evaluator, value, place, scope, "numbers")
     if len(numbers) != 2:
-        raise evaluator.error("BadValue", f"two numbers are expected, {len(numbers)} given", place, scope)
+        raise evaluator.messages.error("BadValue", f"two numbers are expected, {len(numbers)} given", place, scope)
     for number in numbers:
         if type(number) is not float or not number.is_integer():
             description = number_text(number) if type(number) is float else kind_of(number)
-            raise evaluator.error(
+            raise evaluator.messages.error(
                 "NoInteger", f"expected integer: {description} is not a whole number", origin.place, origin.scope
             )
     if numbers[1] == 0:
-        raise evaluator.error("BadValue", "a whole number cannot be divided by 0", origin.place, origin.scope)
+        raise evaluator.messages.error("BadValue", "a whole number cannot be divided by 0", origin.place, origin.scope)
     return int(numbers[0]), int(numbers[1])
 
 
@@ -159,7 +161,7 @@ def _same(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     args = yield parameter(evaluator, record, "args", origin)
     place, scope = place_of(evaluator, record, "args", origin)
     if type(args) is not Array or len(args.items) != 2:
-        raise evaluator.error("BadValue", "two values are expected", place, scope)
+        raise evaluator.messages.error("BadValue", "two values are expected", place, scope)
     values: list[Any] = []
     for item in args.items:
         values.append((yield evaluator.forced(item, place)))
@@ -188,7 +190,7 @@ def _print(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 def _fail(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     message = yield of_type(evaluator, str, record, "what", origin)
     place, scope = origin.place, origin.scope
-    raise evaluator.error("Fail", message, place, scope)
+    raise evaluator.messages.error("Fail", message, place, scope)
 
 
 def _debug(evaluator: Evaluator, record: Record, origin: Origin) -> Step:

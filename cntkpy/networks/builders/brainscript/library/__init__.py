@@ -1,1 +1,1 @@
-"""The functions that every program sees: `core.bs` beside this file, written in BrainScript."""
+"""Layers, numbers and namespaces that every program sees: `core.bs`, written in BrainScript."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
-from cntkpy.cntk_config.base.source import Text
+from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator, Step
 from cntkpy.networks.builders.brainscript.language.library import library_members
-from cntkpy.networks.builders.brainscript.language.source import Place, text_of_file
+from cntkpy.networks.builders.brainscript.language.source import Place, joined_text
 from cntkpy.networks.builders.brainscript.language.values import Applied, Array, Function, Origin, Record
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.brainscript.program import evaluator_with, root_scope
@@ -43,8 +43,8 @@ def _library() -> tuple[Evaluator, Record, Place]:
     evaluator = evaluator_with(_Later())
     names = {"precision": "float", "deviceId": -1.0, "traceLevel": 0.0}
     core = root_scope(evaluator, names)
-    text: Text = text_of_file(LIBRARY, f"<Python's library>/{LIBRARY.name}")
-    evaluator.library.append(text)
+    text = joined_text([*nodes.files("python.bs"), LIBRARY], "<Python's library>")
+    evaluator.messages.library.append(text)
     return evaluator, evaluator.evaluate(library_members(text), core), Place(text, 0, 0)
 
 
