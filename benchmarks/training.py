@@ -1,10 +1,15 @@
 """Time per minibatch of the digits network: `cntkpy` with a configuration, training from Python, and JAX by hand.
 
-    python benchmarks/python_training.py [--epochs 30] [--rounds 7]
+    python benchmarks/training.py [--epochs 30] [--rounds 7]
 
 All train the same network on the same minibatches in one process, in turns. `cntkpy` reads, trains and writes its
 model as in a run; a loop calls `train_minibatch` for each minibatch of a `MinibatchSource`; a `TrainingSession` reads
 the same source. The first pass over the data (reading the file, compiling) is not counted.
+
+A second table has a classifier of sequences (Dense(32), LSTM(64), last state, Dense(5)) on 100 random minibatches, the
+loss read after each, in processes of its own: with empty caches, where compiling counts, with full ones, and by hand in
+PyTorch on one thread, on packed and on padded sequences. Imports are not counted. PyTorch is left out where it is not
+installed, see peers.py.
 """
 
 from __future__ import annotations
@@ -13,13 +18,18 @@ import argparse
 import contextlib
 import functools
 import io
+import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import peers
 
 from cntkpy.cntk_config import parse
 from cntkpy.networks.builders.build import build_network
@@ -28,7 +38,15 @@ from cntkpy.readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDe
 from cntkpy.trainers.fronts.config.training import TrainingLoop
 from cntkpy.trainers.log.reporting import Reporting
 from cntkpy.trainers.parameters.sgd import SGDParameters
-from cntkpy.training import Trainer, TrainingSession, input_variable, layers, learners, ops, schedules
+from cntkpy.training import (
+    Trainer,
+    TrainingSession,
+    input_variable,
+    layers,
+    learners,
+    ops,
+    schedules,
+)
 
 DATA = Path(__file__).parent.parent / "sample_configs" / "data" / "digits_train.ctf"
 SIZE, SAMPLES = 20, 1400
@@ -170,11 +188,122 @@ def hand_written() -> Callable[[int], tuple[float, float]]:
     return run
 
 
+FEATURES, CLASSES = 40, 5
+
+
+def sequences() -> list[tuple[list[np.ndarray], np.ndarray]]:
+    """100 minibatches of 8 to 32 sequences of 3 to 59 steps, and the class of each."""
+    random = np.random.default_rng(0)
+    minibatches = []
+    for _ in range(100):
+        count = random.integers(8, 33)
+        x = [random.standard_normal((steps, FEATURES), np.float32) for steps in random.integers(3, 60, count)]
+        minibatches.append((x, random.integers(0, CLASSES, count)))
+    return minibatches
+
+
+def classifier() -> tuple[float, float]:
+    """Time of the program: network, trainer and minibatches."""
+    import jax.numpy as jnp
+
+    import cntkpy.compat.cntk as C
+
+    jnp.zeros(1).block_until_ready()
+    data, one_hot = sequences(), np.eye(CLASSES, dtype=np.float32)
+    clock = Clock()
+    x, y = C.sequence.input_variable(FEATURES), C.input_variable(CLASSES)
+    parts = [C.layers.Dense(32), C.layers.Recurrence(C.layers.LSTM(64)), C.sequence.last, C.layers.Dense(CLASSES)]
+    z = C.layers.Sequential(parts)(x)
+    criteria = C.cross_entropy_with_softmax(z, y), C.classification_error(z, y)
+    trainer = C.Trainer(z, criteria, C.sgd(z.parameters, C.learning_parameter_schedule(0.01)))
+    for sample, label in data:
+        trainer.train_minibatch({x: sample, y: one_hot[label]})
+        assert np.isfinite(trainer.previous_minibatch_loss_average)
+    return clock.passed()
+
+
+def classifier_in_pytorch(packed: bool) -> tuple[float, float]:
+    """The same by hand, a second time: the first one loads what PyTorch needs."""
+    peers.available("torch")
+    import torch  # pyright: ignore[reportMissingImports]
+    from torch.nn.utils import rnn  # pyright: ignore[reportMissingImports]
+
+    torch.set_num_threads(1)
+    data = sequences()
+
+    def train() -> tuple[float, float]:
+        clock = Clock()
+        dense, lstm, last = torch.nn.Linear(FEATURES, 32), torch.nn.LSTM(32, 64), torch.nn.Linear(64, CLASSES)
+        parameters = [*dense.parameters(), *lstm.parameters(), *last.parameters()]
+        sgd = torch.optim.SGD(parameters, lr=0.01)
+        for x, y in data:
+            lengths = torch.tensor([len(sample) for sample in x])
+            hidden = dense(rnn.pad_sequence([torch.from_numpy(sample) for sample in x]))
+            if packed:
+                _, (states, _) = lstm(rnn.pack_padded_sequence(hidden, lengths, enforce_sorted=False))
+                state = states[0]
+            else:
+                state = lstm(hidden)[0][lengths - 1, torch.arange(len(x))]
+            loss = torch.nn.functional.cross_entropy(last(state), torch.from_numpy(y))
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            loss.item()
+        return clock.passed()
+
+    train()
+    return train()
+
+
+PROGRAMS: dict[str, Callable[[], tuple[float, float]]] = {
+    "cntkpy": classifier,
+    "packed": functools.partial(classifier_in_pytorch, True),
+    "padded": functools.partial(classifier_in_pytorch, False),
+}
+
+
+def in_a_process(name: str, cache: str) -> tuple[float, float]:
+    """Times of a program in a process of its own, with this folder for compiled programs."""
+    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": cache, "OMP_WAIT_POLICY": "passive"}
+    command = [sys.executable, __file__, "--program", name]
+    wall, processor = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    return wall, processor
+
+
+def programs(rounds: int) -> list[str]:
+    """The lines of the second table."""
+    times: dict[str, list[tuple[float, float]]] = {"empty": [], "full": [], "packed": [], "padded": []}
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as cache:
+            for name, of_rounds in times.items():
+                of_rounds.append(in_a_process(name if name in PROGRAMS else "cntkpy", cache))
+    lines = [
+        "| classifier of sequences | seconds | of the processor | / PyTorch, packed | / PyTorch, padded |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    titles = {"empty": "`train_minibatch`, empty caches", "full": "`train_minibatch`, full caches"}
+    titles |= {"packed": "PyTorch, packed", "padded": "PyTorch, padded"}
+    for name, title in titles.items():
+        wall, processor = (statistics.median(seconds[k] for seconds in times[name]) for k in (0, 1))
+        ratios = [
+            statistics.median(a[1] / b[1] for a, b in zip(times[name], times[peer], strict=True))
+            for peer in ("packed", "padded")
+        ]
+        lines.append(f"| {title} | {wall:.2f} | {processor:.2f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
+    return lines
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--epochs", type=int, default=30)
     arguments.add_argument("--rounds", type=int, default=7)
+    arguments.add_argument(
+        "--program", choices=sorted(PROGRAMS), help="print the times of one program of the second table"
+    )
     given = arguments.parse_args()
+    if given.program:
+        print(json.dumps(PROGRAMS[given.program]()))
+        return
     count = given.epochs * -(-SAMPLES // SIZE)
     ways = {
         "JAX by hand, the step only": hand_written(),
@@ -193,6 +322,8 @@ def main() -> None:
         seconds = statistics.median(one[name][0] for one in rounds)
         wall, processor = (statistics.median(one[name][k] / one[peer][k] for one in rounds) for k in (0, 1))
         print(f"| {name} | {1e6 * seconds / count:.0f} | {wall:.2f} | {processor:.2f} |")
+    if peers.available("torch"):
+        print("", *programs(given.rounds), sep="\n")
 
 
 if __name__ == "__main__":

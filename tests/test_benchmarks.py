@@ -200,6 +200,12 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
     ),
     "training": (
         Compared("/ JAX, processor time", {"`cntkpy`": 1.1, "`train_minibatch`": 1.2, "`TrainingSession`": 0.9}),
+        Compared(
+            "/ PyTorch, packed",
+            {"`train_minibatch`, empty": 2.3, "`train_minibatch`, full": 0.8},
+            needs="torch",
+            factor=OTHER,
+        ),
     ),
     "waiting": (
         Compared(

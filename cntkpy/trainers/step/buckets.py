@@ -48,6 +48,9 @@ MOST_CANDIDATES, MANY_BUCKETS = 64, 10
 """Closer buckets whose savings are counted, and buckets from which on another one has to save more."""
 
 
+_Gains = dict[tuple[Shape, Shape, bool], list[tuple[Shape, float]]]
+
+
 @dataclass
 class Buckets:
     """The buckets in use.
@@ -65,6 +68,7 @@ class Buckets:
     counts: dict[int, int] = field(default_factory=dict[int, int])
     saved: dict[Shape, float] = field(default_factory=dict[Shape, float])
     used: list[Shape] = field(default_factory=list[Shape], compare=False)
+    _gains: _Gains = field(default_factory=_Gains, init=False, compare=False)
 
     def to_json(self) -> State:
         """JSON-able form."""
@@ -139,7 +143,7 @@ class Buckets:
         """Forget all if a bucket is not one of minibatches with so many sparse inputs, other time axes and `packed`."""
         sizes = (sparse, secondary, packed)
         if any((len(shape.sparse), len(shape.secondary), len(shape.packed)) != sizes for shape in self.known):
-            self.known, self.chosen, self.counts, self.saved = [], {}, {}, {}
+            self.known, self.chosen, self.counts, self.saved, self._gains = [], {}, {}, {}, {}
 
     def use(self, shape: Shape) -> bool:
         """Note that a minibatch is padded to a bucket; returns whether it is the first one."""
@@ -203,20 +207,28 @@ class Buckets:
     def _closer(self, shape: Shape, holding: Shape, slots_stay: bool, program: float) -> Shape:
         """Return the bucket of a minibatch that one holds already: that one, until a closer one would have saved
         the work of making its program."""
-        closer = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
-        if closer == holding or closer.work >= holding.work:
+        key = shape, holding, slots_stay
+        if key not in self._gains:
+            if len(self._gains) >= MOST_ROWS:
+                self._gains = {}
+            self._gains[key] = self._gains_of(*key)
+        if not (gains := self._gains[key]):
             return holding
-        if len(self.saved) < MOST_CANDIDATES:
-            self.saved.setdefault(closer, 0.0)
-        for candidate in self.saved:
-            if candidate.holds(shape) and (candidate.slots == shape.slots or not slots_stay):
-                self.saved[candidate] += max(0.0, holding.work - candidate.work)
-        best = max(self.saved, key=lambda bucket: self.saved[bucket])
+        for candidate, gain in gains:
+            self.saved[candidate] += gain
+        best = max(gains, key=lambda pair: self.saved[pair[0]])[0]
         if self.saved[best] <= program * max(1, len(self.known) / MANY_BUCKETS) ** 4:
             return holding
-        self.saved = {}
-        self._made(best)
-        return best if best.holds(shape) and (best.slots == shape.slots or not slots_stay) else holding
+        self.saved, self._gains = {}, {}
+        return self._made(best)
+
+    def _gains_of(self, shape: Shape, holding: Shape, slots_stay: bool) -> list[tuple[Shape, float]]:
+        """Return the candidates that hold a minibatch, a close one of it among them, and what each saves for it."""
+        closer = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
+        if closer.work < holding.work and closer not in self.saved and len(self.saved) < MOST_CANDIDATES:
+            self.saved[closer], self._gains = 0.0, {}
+        holders = (c for c in self.saved if c.holds(shape) and (c.slots == shape.slots or not slots_stay))
+        return [(candidate, holding.work - candidate.work) for candidate in holders if candidate.work < holding.work]
 
     def _made(self, bucket: Shape) -> Shape:
         """Return a new bucket, which is known from now on."""
