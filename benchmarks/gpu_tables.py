@@ -33,17 +33,21 @@ class Pipelined(steps.Ours):
 
     def run(self, count: int) -> None:
         """Train on `count` minibatches (a multiple of `stacked`)."""
-        from cntkpy.trainers.step.ahead import StacksAhead
+        from cntkpy.trainers.step.feed import Placed, Unsaved
 
         again = itertools.chain.from_iterable(itertools.repeat(self.stacks, count // self.stacked))
-        ahead = StacksAhead(again, self.trainer.place, self.trainer.copies)
+        feed = Placed(Unsaved(again), self.trainer.place)
         waiting: list[Any] = []
-        for stack in ahead:
-            waiting.append(self.trainer.run(ahead.take_placed(stack), self.settings, 0))
-            ahead.read()
+
+        def wait() -> None:
             while len(waiting) > 1:
                 np.asarray(waiting.pop(0))
-            ahead.place()
+
+        for placed in feed:
+            waiting.append(self.trainer.run(placed, self.settings, 0))
+            if self.trainer.copies:
+                feed.read_ahead(wait)
+            wait()
         np.asarray(waiting.pop())
 
 

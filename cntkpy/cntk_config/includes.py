@@ -8,17 +8,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 from cntkpy.cntk_config.base.files import exists, is_file, read_input
 from cntkpy.cntk_config.base.names import from_here, is_url, public_name, split_names
 from cntkpy.cntk_config.base.source import BLANKS, COMMENT, Line, Place, Source, Text, decode, join_lines, read_lines
 from cntkpy.cntk_config.base.spelling import nearest_file
+from cntkpy.grammar.tables import terminal
 
 NAMES_COMPARED = 1000
 """Files of a folder among which the one that is meant is looked for."""
-INCLUDE = grammars.terminal("config", "INCLUDE")
-INLINE = grammars.terminal("config", "INLINE_INCLUDE")
+INCLUDE = terminal("config", "INCLUDE")
+INLINE = terminal("config", "INLINE_INCLUDE")
 
 
 class Loader:

@@ -16,21 +16,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from cntkpy.cntk_config.arrays import PerEpoch, Runs
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, shorten, suggestion
 from cntkpy.cntk_config.base.source import Fragment, Source, Text, Use, read_lines
 from cntkpy.cntk_config.definitions import Definition, Origin, all_given, given_by
 from cntkpy.cntk_config.includes import Loader, plain_text, read_file
 from cntkpy.cntk_config.parse import Item, Record, parse_array, parse_set, remembered, unquoted
 from cntkpy.cntk_config.variables import expand, substitute
+from cntkpy.grammar.tables import terminal
 
 T = TypeVar("T")
 D = TypeVar("D")
-INTEGER = grammars.terminal("config", "INTEGER")
-REAL = grammars.terminal("config", "REAL")
-INFINITE = grammars.terminal("config", "INFINITE")
-TRUE = grammars.terminal("config", "TRUE")
-FALSE = grammars.terminal("config", "FALSE")
+INTEGER = terminal("config", "INTEGER")
+REAL = terminal("config", "REAL")
+INFINITE = terminal("config", "INFINITE")
+TRUE = terminal("config", "TRUE")
+FALSE = terminal("config", "FALSE")
 WHITESPACE = " \t\n\r\f\v"
 SIZE_MAXIMUM = 2**64 - 1
 MAX_COUNT = 2**31 - 1

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from lark import Token, Transformer
-
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.source import BLANKS, Fragment, TextBuilder
-from cntkpy.cntk_config.pieces import OPENERS, SEPARATORS, Brackets, Level, PieceLexer, closer, inside
+from cntkpy.cntk_config.pieces import OPENERS, SEPARATORS, Brackets, Level, closer, inside, pieces_of
+from cntkpy.grammar.tables import Maker, Token, table_parser
 
 Form = Literal["bare", "quoted", "group", "list"]
 """bare: a, f(1,2), a"b"; quoted: "x"; group: [..] (..) {..}; list: several parts joined by `:` or `*`."""
@@ -48,8 +46,8 @@ class _Shape(NamedTuple):
     form: Form
 
 
-class _Build(Transformer[Token, list[Record] | list[Item]]):
-    """Transformer of the grammar's rules."""
+class _Build:
+    """Values of the grammar's rules."""
 
     def set_text(self, children: list[Record]) -> list[Record]:
         return children
@@ -203,7 +201,7 @@ def _parse(level: Level, start: str) -> list[Any]:
 
 def parse_level(level: Level, start: str) -> list[Any]:
     """The records, or the elements, of a level by the grammar."""
-    return _parser().parse(level, start=start)  # type: ignore[arg-type, return-value]
+    return table_parser("config").parse(pieces_of(level), start, _makers())
 
 
 class _Usual:
@@ -284,12 +282,13 @@ def usual_items(level: Level) -> list[Item] | None:
 
 
 @cache
-def _parser() -> grammars.Parser:
-    return grammars.load("config", start=["set_text", "array_text"], lexer=PieceLexer, transformer=_Build())
+def _makers() -> dict[str, Maker]:
+    build = _Build()
+    return {name: getattr(build, name) for name in vars(_Build) if not name.startswith("_")}
 
 
 def _ends(token: Token) -> tuple[int, int]:
-    return token.start_pos, token.end_pos  # type: ignore[return-value]
+    return token.start_pos, token.end_pos
 
 
 def _edge(piece: Token | _Shape) -> tuple[int, int]:

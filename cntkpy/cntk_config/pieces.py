@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from lark import Token
-from lark.lexer import Lexer
-
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
 from cntkpy.cntk_config.base.source import BLANKS, COMMENT, VARIABLE, Fragment, Text
+from cntkpy.grammar.tables import Token, make_token
 
 OPENERS = {"[": "]", "(": ")", "{": "}", '"': '"'}
 CLOSERS = "])}"
@@ -222,15 +220,9 @@ def _patterns(separator: str, is_list: bool) -> _Patterns:
     return _Patterns(separator, is_list)
 
 
-class PieceLexer(Lexer):
-    """The lexer that the grammar is loaded with: `parse(level)` asks it for the pieces of the level."""
-
-    def __init__(self, lexer_conf: object) -> None:
-        pass
-
-    def lex(self, level: Level) -> Iterator[Token]:  # type: ignore[override]
-        """The pieces of a level, each a token with `start_pos` and `end_pos` in its text."""
-        return list_pieces(level) if level.is_list else set_pieces(level)
+def pieces_of(level: Level) -> Iterator[Token]:
+    """Iterate over the pieces of a level, each a token with `start_pos` and `end_pos` in its text."""
+    return list_pieces(level) if level.is_list else set_pieces(level)
 
 
 def set_pieces(level: Level) -> Iterator[Token]:
@@ -255,7 +247,7 @@ def set_pieces(level: Level) -> Iterator[Token]:
             stop = closer(text, position) + 1
             yield _piece("QUOTED" if char == '"' else "GROUP", position, stop)
             if named and (join := patterns.join.match(string, stop, end)):
-                yield Token("JOIN", join[0][-1], start_pos=stop, end_pos=join.end())
+                yield make_token("JOIN", join[0][-1], stop, join.end())
                 stop = join.end()
             elif named:
                 named = False
@@ -297,4 +289,4 @@ def list_pieces(level: Level) -> Iterator[Token]:
 
 
 def _piece(kind: str, start: int, end: int) -> Token:
-    return Token(kind, "", start_pos=start, end_pos=end)
+    return make_token(kind, "", start, end)

@@ -1,17 +1,15 @@
 """The languages of cntkpy, each defined in one readable file of this folder, and the functions that load them.
 
-The files are Lark grammars. They are what the programs run, not an illustration: `load` gives the parser, `terminal`
-the pattern of one terminal. Parsing tables can be kept in a folder, so that starting a program does not build them
-again; Lark itself notices when the grammar, Lark or Python has changed. They are pickles: nobody else may write there,
-and they are used only if their checksum is right.
+The files are Lark grammars. They are what the programs run, not an illustration: `load` gives the parser, and `tables`
+has parsers of the two languages that every command reads. Lark's parsing tables can be kept in a folder, so that
+starting a program does not build them again; Lark itself notices when the grammar, Lark or Python has changed. They are
+pickles: nobody else may write there, and they are used only if their checksum is right.
 """
 
 from __future__ import annotations
 
-import re
 import zlib
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,17 +40,6 @@ def load(name: str, folder: Path | None = None, **options: Any) -> Lark:
         with suppress(OSError):
             _sum_file(file).write_text(_checksum(file), encoding="utf-8")
     return parser
-
-
-def terminal(name: str, term: str, folder: Path | None = None) -> re.Pattern[str]:
-    """The pattern of a terminal that the rule `lexical` of `cntkpy/grammar/NAME.lark` names, for scanning outside a
-    parser."""
-    return re.compile(_lexical(name, folder).get_terminal(term).pattern.to_regexp(), re.MULTILINE)
-
-
-@cache
-def _lexical(name: str, folder: Path | None) -> Lark:
-    return load(name, folder, start="lexical", lexer="basic")
 
 
 def _cache_file(folder: Path | None, name: str, options: str) -> Path | None:

@@ -133,6 +133,10 @@ class Running(Protocol):
         """Wait for all results and return the position."""
         ...
 
+    def data_state(self) -> dict[str, Any] | None:
+        """Return the position of the data after the last stack; None: they were not read, or have none."""
+        ...
+
 
 class Hook:
     """Gets what happens in a training; a method does nothing unless it is overridden."""

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.hooks import Frequency, Hook, Interval, Position, Stopwatch
 from cntkpy.trainers.log import text
 from cntkpy.trainers.log.totals import Totals
-from cntkpy.trainers.step.ahead import PlacedStack, StacksAhead
-from cntkpy.trainers.step.batching import CAPACITY
 from cntkpy.trainers.step.context import Callback, StepContext
+from cntkpy.trainers.step.feed import CAPACITY, Placed, PlacedStack, State
 from cntkpy.trainers.step.not_finite import NotFinite
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings
@@ -71,13 +71,12 @@ class StepRunner:
     def run(
         self,
         step: CompiledStep,
-        stack: Stack | PlacedStack,
+        placed: PlacedStack,
         settings: EpochSettings,
         callbacks: Sequence[Callback] = (),
     ) -> TrainedStack:
         """Train on a stack; its results are not waited for."""
-        results = step.run(stack, settings, self.done, callbacks)
-        trained = TrainedStack(stack.stack if isinstance(stack, PlacedStack) else stack, results, self.done)
+        trained = TrainedStack(placed.stack, step.run(placed, settings, self.done, callbacks), self.done)
         self._unread.append(trained)
         self.done += len(trained.stack.minibatches)
         return trained
@@ -124,13 +123,14 @@ class Loop:
 
     Results are fetched one stack late, so that reading and computing overlap, except where a line is due. Where a
     stack is copied to the device, the next is read and on its way before any results are waited for that the device
-    still computes, see `cntkpy.trainers.step.ahead`.
+    still computes, see `cntkpy.trainers.step.feed`.
 
     Args:
         step: The compiled step.
         settings: The scalars of the epoch.
         view: What is reported.
         position: The progress of an epoch that is resumed; None: the epoch begins.
+        state: The position of its data; None: their beginning.
 
     Attributes:
         position: The progress.
@@ -138,7 +138,12 @@ class Loop:
     """
 
     def __init__(
-        self, step: CompiledStep, settings: EpochSettings, view: EpochView, position: Position | None = None
+        self,
+        step: CompiledStep,
+        settings: EpochSettings,
+        view: EpochView,
+        position: Position | None = None,
+        state: State | None = None,
     ) -> None:
         if position is None:
             step.forget()
@@ -147,6 +152,7 @@ class Loop:
         self.position = position or Position.start(step.nodes)
         self._runner = StepRunner(self._read, self.position.done)
         self._clock = Stopwatch()
+        self._state, self._feed = state, None
 
     def train(self, data: Iterator[Minibatch], minibatch_size: int) -> Position:
         """Train on all minibatches of `data`; those of a resumed epoch begin after its position.
@@ -162,9 +168,11 @@ class Loop:
             hook.on_start()
         self._clock.restart()
         waiting = time.perf_counter()
-        source = batcher.stacks(data, lambda number: view.frequency.is_due(first + number))
-        stacks = StacksAhead(source, self._step.place, early=copies)
-        for trained, begun in self._trained(stacks):
+        stacks = batcher.stacks(data, lambda number: view.frequency.is_due(first + number))
+        feed = self._feed = Placed(stacks, self._step.place)
+        if self._state is not None:
+            feed.set_state(self._state)
+        for trained, begun in self._trained(feed):
             stack, position.done = trained.stack, self._runner.done
             is_due = view.frequency.is_due(position.done)
             if view.perf:
@@ -173,15 +181,12 @@ class Loop:
                 sizes = stack.layouts[0].num_samples, int(stack.samples[0])
                 log.info("%s", text.perf_trace(*sizes, begun - waiting, now - begun))
                 waiting = now
-            if is_due and not view.one_by_one:
-                batcher.prepare()
-            stacks.read()
-            self._runner.collect(but=1)
-            stacks.place()
+            if (copies and not feed.is_slow) or (is_due and batcher.is_quick and not view.one_by_one):
+                feed.read_ahead(partial(self._runner.collect, 1))
             self._runner.collect(but=0 if is_due else 1)
             if is_due:
-                self._report(stack, stacks.waited)
-                stacks.waited = 0.0
+                self._report(stack, feed.waited)
+                feed.waited = 0.0
             for hook in view.hooks:
                 hook.on_stack(self)
         for hook in view.hooks:
@@ -193,13 +198,18 @@ class Loop:
         self._runner.collect()
         return self.position
 
-    def _trained(self, stacks: StacksAhead) -> Iterator[tuple[TrainedStack, float]]:
+    def data_state(self) -> State | None:
+        """Return the position of the data after the last stack; None: they were not read, or have none."""
+        return None if self._feed is None else self._feed.get_state()
+
+    def _trained(self, feed: Placed) -> Iterator[tuple[TrainedStack, float]]:
         """Train on stacks; yield each with the time at which that began."""
         try:
-            for stack in stacks:
+            for placed in feed:
                 begun = time.perf_counter()
-                placed = stacks.take_placed(stack)
-                yield self._runner.run(self._step, placed, self._settings, self._view.callbacks), begun
+                trained = self._runner.run(self._step, placed, self._settings, self._view.callbacks)
+                del placed  # its memory is free when it was computed
+                yield trained, begun
         except Stopped:
             for hook in self._view.hooks:
                 hook.on_stopped(self)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from lark import Token
 from lark.lexer import Lexer
 
-from cntkpy import grammar
 from cntkpy.cntk_config.base import grammars
 
 SET_PIECES = ["_SEP", "EQ", "TEXT", "QUOTED", "GROUP", "STRAY"]
@@ -61,14 +60,6 @@ def test_every_sequence_of_pieces_is_an_array():
         for pieces in itertools.product(LIST_PIECES, repeat=length):
             if not any(pair == ("TEXT", "TEXT") for pair in itertools.pairwise(pieces)):
                 parse(list(pieces), start="array_text")  # type: ignore[arg-type]
-
-
-def test_terminals_are_patterns():
-    variable = grammar.terminal("config", "VARIABLE")
-    assert [m["name"] for m in variable.finditer("$a$$_b-c.d$ $5$ $x y$ p$q")] == ["a", "_b-c.d"]
-    assert grammar.terminal("config", "INTEGER").fullmatch("+010")
-    assert not grammar.terminal("config", "INTEGER").fullmatch("1_0")
-    assert not grammar.terminal("config", "REAL").fullmatch("1e")
 
 
 def test_tables_are_kept_where_the_user_keeps_caches(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """The code of the pages about training from Python runs, block after block."""
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import cntkpy.compat.cntk as C
 from cntkpy.cntk_config import UserError
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.operations.operators import times
@@ -35,6 +37,55 @@ def test_the_code_of_a_page_runs(page: str, printed: str, tmp_path, monkeypatch,
     for block in blocks:
         exec(compile(block, page, "exec"), names)
     assert printed in capsys.readouterr().out
+
+
+def section(page: str, title: str, language: str) -> str:
+    """Return the code of a section of a page."""
+    text = (DOCS / page).read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    return "".join(re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S))
+
+
+@pytest.fixture
+def layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run the first program of the example about PyTorch; return its names."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"C": C, "np": np}
+    exec(section("python-functions.md", "The same values in PyTorch", "python"), names)
+    names["data"] = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    return names
+
+
+def test_the_file_for_pytorch_holds_an_lstm(layers: dict[str, Any]) -> None:
+    """The formula is that of PyTorch's documentation."""
+    with np.load("values.npz") as stored:
+        values = {name: stored[name].astype(np.float64) for name in stored}
+    h = c = np.zeros(4)
+    states: list[Any] = []
+    for x in layers["data"]:
+        sums = values["lstm.weight_ih_l0"] @ x + values["lstm.bias_ih_l0"]
+        i, f, g, o = np.split(sums + values["lstm.weight_hh_l0"] @ h + values["lstm.bias_hh_l0"], 4)
+        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+        states.append(h)
+    (result,) = layers["recurrence"].eval({layers["x"]: [layers["data"]]})
+    np.testing.assert_allclose(result, states, rtol=1e-4, atol=1e-6)
+    (result,) = layers["dense"].eval({layers["x"]: [layers["data"]]})
+    expected = layers["data"] @ values["linear.weight"].T + values["linear.bias"]
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.torch
+def test_pytorch_computes_the_same(layers: dict[str, Any]) -> None:
+    torch = importlib.import_module("torch")
+    names: dict[str, Any] = {"torch": torch, "np": np}
+    exec(section("python-functions.md", "The same values in PyTorch", "py"), names)
+    data = layers["data"]
+    for ours, theirs in ((layers["dense"], names["layers"].linear), (layers["recurrence"], names["layers"].lstm)):
+        result = theirs(torch.from_numpy(data)[None])
+        result = result[0] if isinstance(result, tuple) else result
+        (expected,) = ours.eval({layers["x"]: [data]})
+        np.testing.assert_allclose(result[0].detach().numpy(), expected, rtol=1e-4, atol=1e-6)
 
 
 def rows_of_data() -> list[list[str]]:

@@ -418,9 +418,10 @@ def test_layouts_and_samples(given_lengths: list[int], size: int, seed: int) -> 
     values = rng.random(total * dim + 3).astype(np.float32)
     starts = rng.permutation(total) * dim
     dense = [np.zeros((int(rows[-1]), dim), np.float32) for _ in range(2)]
-    pack_kernels.gather_dense(values, starts, *samples, dense[0])
-    pack_fallback.gather_dense(values, starts, *samples, dense[1])
-    assert_array_equal(*dense)
+    for source in (values, rng.integers(0, 256, len(values)).astype(np.uint8)):
+        pack_kernels.gather_dense(source, starts, *samples, dense[0])
+        pack_fallback.gather_dense(source, starts, *samples, dense[1])
+        assert_array_equal(*dense)
     counts = rng.integers(0, dim + 1, total).astype(np.int32)
     indices = rng.integers(0, 5, len(values)).astype(np.int32)
     entries = [_csr(k, values, indices, starts, counts, samples, int(rows[-1])) for k in (pack_kernels, pack_fallback)]

@@ -15,8 +15,8 @@ from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline.pack import place
-from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.padding import Inputs, SingleAxis
 
 DIM, WORDS = 3, 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cntkpy import grammar
@@ -38,8 +37,3 @@ class Unexpected(Protocol):
 def load(name: str, **options: Any) -> Parser:
     """See `grammar.load`."""
     return grammar.load(name, private_folder(), **options)
-
-
-def terminal(name: str, term: str) -> re.Pattern[str]:
-    """See `grammar.terminal`."""
-    return grammar.terminal(name, term, private_folder())

@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
+from cntkpy.grammar.tables import terminal
 
-COMMENT = grammars.terminal("config", "COMMENT")
-VARIABLE = grammars.terminal("config", "VARIABLE")
+COMMENT = terminal("config", "COMMENT")
+VARIABLE = terminal("config", "VARIABLE")
 UNTIDY = re.compile(rf"{COMMENT.pattern}|^[ \t]*$", re.MULTILINE)
 BLANKS = " \t"
 

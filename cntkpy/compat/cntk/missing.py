@@ -23,6 +23,7 @@ INSTEAD = {
         "there are no lattices here: cross_entropy_with_softmax trains on the labels of frames, forward_backward (CTC) "
         "on those of sentences"
     ),
+    "crosstalk": "numpy arrays: docs/python-functions.md, 'The same values in PyTorch'",
     "deeprl": "a loop with train_minibatch and Values: docs/training-from-python.md",
     "netopt": (
         "there is nothing that replaces layers by factors or by bits: take numpy.linalg.svd of a matrix (p.value), and "
@@ -117,6 +118,8 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
             advice = INSTEAD[name] if INSTEAD[name].startswith("there ") else f"use {INSTEAD[name]}"
         elif near:
             advice = f"did you mean '{near[0]}'?"
+        elif not known:
+            advice = f"{module} has no names here"
         elif len(known) > LISTED:
             advice = f"dir({module.replace('cntk', 'cntkpy.compat.cntk', 1)}) lists what there is"
         else:

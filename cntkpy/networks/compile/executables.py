@@ -33,7 +33,7 @@ from typing import Any, cast
 import numpy as np
 
 from cntkpy.cntk_config.base.cache_folders import is_private
-from cntkpy.cntk_config.base.systems import cores
+from cntkpy.cntk_config.base.systems import cores, memory
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.networks.arrays.lazy import cache_folder, default_device, jax
 from cntkpy.networks.compile.cuda_graphs import compile_lowered
@@ -171,7 +171,9 @@ class Program:
         """A compiled program and the tree of its results."""
         jitted, trees = self._jit(donated, tree, static, KEPT)
         with _logged_if_slow(reason), _not_kept_by_jax():
-            return compile_lowered(jitted.lower(*leaves), self._devices or (default_device(),)), trees[0]
+            compiled = compile_lowered(jitted.lower(*leaves), self._devices or (default_device(),))
+        memory.release_freed()  # compiling takes 50 to 100 MB
+        return compiled, trees[0]
 
     def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
         """Return where the program is kept; None: it is not."""

@@ -200,17 +200,18 @@ def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passe
     return sorted(nodes, key=lambda leaf: not leaf.has_layout)
 
 
-def differentiable_loop(run: Loop) -> Callable[[list[Array], Any, Any], Any]:
+def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, Any], Any]:
     """A loop whose gradient by the weights of products is computed after it.
 
     Args:
+        values: as `run`, called where there is no gradient.
         run: gets the weights of the products; everything else that the result depends on; and what it has no gradient
             of. Gives the result, and for each product its operands `(T, rows, inner)`. The `"sums"` of its second
             argument are those that are added to the products, `(T, rows, width)`.
     """
 
     def primal(weights: list[Array], value: object, fixed: object) -> Any:
-        return run(weights, value, fixed)[0]
+        return values(weights, value, fixed)[0]
 
     def forward(weights: list[Array], value: object, fixed: object) -> tuple[Array, Residuals]:
         def free(value: object) -> Any:

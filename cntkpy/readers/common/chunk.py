@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 _BLOCK = 1 << 14
 
+MANY_VALUES = 1 << 20
+"""Values of a stream in a chunk from which on they are kept as bytes where that is possible."""
+
 
 @dataclass(eq=False)
 class StreamData:
     """The values of one stream for a number of sequences.
 
-    values: float[...]; sample i is values[starts[i] : starts[i] + counts[i]] (dense: counts is None, always `dim`);
-    sequence k has the samples sequences[k] .. sequences[k+1]-1; indices int32 (as values) only if sparse.
+    values: float[...], or uint8[...] (see `in_bytes`); sample i is values[starts[i] : starts[i] + counts[i]] (dense:
+    counts is None, always `dim`); sequence k has the samples sequences[k] .. sequences[k+1]-1; indices int32 (as
+    values) only if sparse.
 
     Kernels copy samples without looking at bounds, so who makes one has checked: samples lie within values, counts are
     not negative, sequences go up from 0 to len(starts), indices lie from 0 to dim - 1.
@@ -95,3 +99,33 @@ def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:
     """A dense stream from rows (samples, dim) and sequence bounds int64[n+1]."""
     dim = rows.shape[1]
     return StreamData(dim, np.ascontiguousarray(rows).reshape(-1), np.arange(len(rows)) * dim, sequences)
+
+
+def in_bytes(chunk: Chunk) -> Chunk:
+    """Return a chunk whose large dense streams of whole numbers from 0 to 255, as those of pixels, are bytes.
+
+    Streams that share their values go on sharing them.
+    """
+    dense = {id(data.values): data.values for data in chunk.streams.values() if not data.sparse}
+    made = {place: _bytes(values) for place, values in dense.items()}
+    streams = {
+        name: data if (values := made.get(id(data.values))) is None else replace(data, values=values)
+        for name, data in chunk.streams.items()
+    }
+    return replace(chunk, streams=streams)
+
+
+def _bytes(values: np.ndarray) -> np.ndarray | None:
+    """Return values as bytes; None: they are few, or some are another number in bits, as -0."""
+    if len(values) < MANY_VALUES or values.dtype == np.uint8:
+        return None
+    result, again = np.empty(len(values), np.uint8), np.empty(_BLOCK, values.dtype)
+    bits = np.dtype(f"i{values.itemsize}")
+    for index in range(0, len(values), _BLOCK):
+        block = values[index : index + _BLOCK]
+        with np.errstate(invalid="ignore"):
+            np.copyto(result[index : index + len(block)], block, casting="unsafe")
+        np.copyto(again[: len(block)], result[index : index + len(block)])
+        if not np.array_equal(again[: len(block)].view(bits), block.view(bits)):
+            return None
+    return result

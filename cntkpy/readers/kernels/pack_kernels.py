@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cntkpy.readers.kernels.jit import brief, kernel
-from cntkpy.readers.kernels.kernel_types import Int, Int32s, Int64s, Reals
+from cntkpy.readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Reals
 from cntkpy.readers.kernels.words import borrowed, prefetch
 
 FAR, NEAR = 64, 32
@@ -113,7 +113,7 @@ def same(a: Int64s, b: Int64s):
 
 
 @kernel
-def gather_dense(values: Reals, starts: Int64s, samples: Int64s, rows: Int64s, out: Reals):
+def gather_dense(values: Reals | Bytes, starts: Int64s, samples: Int64s, rows: Int64s, out: Reals):
     """Copy samples to rows of out (rows, dim).
 
     In range: samples lie within the bounds of sequences, which with starts are made by the deserializer: it has checked

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cntkpy.readers.common.chunk import Chunk, Part
+from cntkpy.readers.common.chunk import Chunk, Part, in_bytes
 from cntkpy.readers.common.planned import LoadHints
 from cntkpy.readers.common.sequences import no_sequence
 from cntkpy.readers.contracts import DEFAULT_MEMORY, Deserializer
@@ -104,9 +104,14 @@ class ChunkStore:
             self._begin(chunk)
 
     def _begin(self, chunk: int) -> None:
-        load = self._loads.begin(partial(self.deserializer.load_chunk, chunk))
+        load = self._loads.begin(partial(self._loaded, chunk))
         self._chunks[chunk], self._have[chunk] = load, True
         self._loading.append(load)
+
+    def _loaded(self, number: int) -> Chunk:
+        """Return a chunk; what is kept for all epochs takes less memory where it can."""
+        chunk = self.deserializer.load_chunk(number)
+        return in_bytes(chunk) if self._keep_everything else chunk
 
     def _forget(self, chunks: np.ndarray) -> None:
         """Let go of chunks, bool[C]."""

@@ -15,9 +15,9 @@ from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.evaluation.evaluate import minibatches
 from cntkpy.trainers.log.reporting import NoProgress, Progress
-from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS
 from cntkpy.trainers.step.context import Callback, StepContext, minibatch_of
+from cntkpy.trainers.step.feed import Batcher
 
 log = logging.getLogger("cntkpy.trainers")
 

@@ -20,8 +20,7 @@ from cntkpy.trainers.log.reporting import NoProgress, Progress, Tracing
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step.ahead import StacksAhead
-from cntkpy.trainers.step.batching import CAPACITY
+from cntkpy.trainers.step.feed import CAPACITY, Placed
 from cntkpy.trainers.step.reading import following, start_epoch
 
 log = logging.getLogger("cntkpy.trainers")
@@ -127,14 +126,15 @@ def evaluate(
     totals = interval = Totals.start(nodes)
     count = shown = 0
     progress.start("evaluating", data.samples)
-    made = batcher.stacks(data.minibatches(), frequency.is_due)
+    feed = Placed(batcher.stacks(data.minibatches(), frequency.is_due), evaluator.place)
     early = evaluator.copies and group is None and not evaluator.callbacks
-    stacks = StacksAhead(made, evaluator.place, early)
-    for stack in stacks:
+    for placed in feed:
+        stack = placed.stack
         size = len(stack.minibatches)
-        results = evaluator.run(stacks.take_placed(stack))
-        stacks.read()
-        stacks.place()
+        results = evaluator.run(placed)
+        del placed
+        if early and not feed.is_slow:
+            feed.read_ahead()
         values = np.asarray(results, np.float64)[:size]
         added = values, int(stack.samples.sum()), stack.counts
         totals, interval = totals.add(nodes, *added), interval.add(nodes, *added)

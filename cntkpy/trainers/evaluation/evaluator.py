@@ -19,11 +19,10 @@ from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.nodes.sampling.kinds import DRAWN
-from cntkpy.trainers.step.ahead import PlacedStack
-from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.context import Callback, StepContext, carry, in_words, minibatch_of, with_row
+from cntkpy.trainers.step.feed import CAPACITY, Batcher, PlacedStack
 from cntkpy.trainers.step.memory import has_own_memory, place
 from cntkpy.trainers.step.sequence_problems import check_sequences
 from cntkpy.trainers.step.stack import Stack
@@ -71,8 +70,9 @@ class Evaluator:
         """
         network = network or self.network
         self._done = 0
-        self._parameters = network_parameters(network)
-        # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own.
+        # Arrays of JAX, as those that a stack leaves: those of NumPy would need a program of their own, and every call
+        # would copy them.
+        self._parameters: dict[str, Any] = jax.device_put(network_parameters(network), may_alias=True)
         self._start: dict[str, Any] = jax.device_put(network_state(network), may_alias=True)
         self._state = dict(self._start)
 

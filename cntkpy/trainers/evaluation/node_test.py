@@ -14,9 +14,9 @@ from cntkpy.trainers.evaluation.evaluate import EvaluationData
 from cntkpy.trainers.evaluation.output import node_sequences
 from cntkpy.trainers.evaluation.write import Written
 from cntkpy.trainers.log.reporting import NoProgress, Progress
-from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS
 from cntkpy.trainers.step.context import carry, minibatch_of
+from cntkpy.trainers.step.feed import Batcher
 
 
 def gradient_sources(network: ValidatedNetwork, root: Node) -> list[Node]:

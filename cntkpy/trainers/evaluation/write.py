@@ -11,7 +11,7 @@ from cntkpy.trainers.evaluation.evaluate import EvaluationData
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.evaluation.output import node_sequences
 from cntkpy.trainers.log.reporting import NoProgress, Progress
-from cntkpy.trainers.step.batching import CAPACITY
+from cntkpy.trainers.step.feed import CAPACITY
 
 
 class Written(NamedTuple):

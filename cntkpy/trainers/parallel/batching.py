@@ -4,8 +4,12 @@ Workers compute in step, so before a stack of minibatches is computed its shapes
 They are exchanged for as many minibatches as are read ahead. A worker without data takes part with empty minibatches.
 """
 
+from __future__ import annotations
+
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
@@ -15,15 +19,10 @@ from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.parallel.balancing import balance, moves
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step.batching import FILL_SECONDS, STACK_BYTES, Batcher, LookAhead
+from cntkpy.trainers.step.feed import FILL_SECONDS, STACK_BYTES, Batcher, Later, Stage, State
 from cntkpy.trainers.step.shape import Shape
-from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
-
-MIN_WORK, FRAME_BYTES = 1 << 26, 1 << 16
-"""Workers give each other frames from so many weights times samples of a worker on (milliseconds), and up to so many
-bytes of a frame."""
+from cntkpy.trainers.step.stack import Prepared, Stack
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,12 @@ class Part:
     truncated: bool = False
     counts: tuple[int, ...] = ()
 
-    @property
-    def frames(self) -> bool:
-        """Return whether it is single frames without gaps."""
-        shape = self.shape
-        alone = not (shape.sparse or shape.secondary or self.counts or self.truncated)
-        return alone and shape.steps == 1 and self.samples == self.columns == shape.slots
-
     def to_json(self) -> list[Any]:
         """JSON-able form."""
         return [self.shape.to_json(), self.samples, self.columns, self.whole, self.truncated, list(self.counts)]
 
     @classmethod
-    def from_json(cls, saved: list[Any]) -> "Part":
+    def from_json(cls, saved: list[Any]) -> Part:
         """The inverse of `to_json`."""
         return cls(Shape.from_json(saved[0]), *saved[1:5], counts=tuple(saved[5]))
 
@@ -75,8 +67,15 @@ def whole(parts: list[Part]) -> Part:
     )
 
 
-_Read = list[tuple[Prepared, Part]]
-"""This worker's parts of minibatches, and what all workers have of them."""
+@dataclass
+class PreparedPart(Prepared):
+    """This worker's part of a minibatch.
+
+    Attributes:
+        whole: what all workers have of it.
+    """
+
+    whole: Part = field(kw_only=True)
 
 
 @dataclass
@@ -121,21 +120,13 @@ class SharedBatcher(Batcher):
 
     Attributes:
         group: the workers.
-        ends: called with the samples of a whole minibatch, in order; says whether a stack has to end with it.
-        levels: the workers give each other frames where that takes less time than padding, see `levelling`.
+        ends_block: called with the samples of a whole minibatch, in order; says whether a stack has to end with it.
     """
 
     group: ProcessGroup = None  # type: ignore[assignment]
-    ends: Callable[[int], bool] = lambda samples: False
-    levels: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._held: list[Prepared] = []
-        self._ended = self._stopped = False
-        self._quick = False
-        self._made: Iterator[Stack] = iter(())
-        self._following: Stack | BaseException | None = None
+    ends_block: Callable[[int], bool] = lambda samples: False
+    fill_seconds = math.inf
+    fails_late = False  # a worker that fails does so at once: the others wait for it
 
     @classmethod
     def like(
@@ -143,140 +134,50 @@ class SharedBatcher(Batcher):
         batcher: Batcher,
         group: ProcessGroup,
         ends: Callable[[int], bool] | None = None,
-        levels: bool = False,
-    ) -> "SharedBatcher":
+    ) -> SharedBatcher:
         """Return the same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {attribute.name: getattr(batcher, attribute.name) for attribute in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)
         values["padding"] = batcher.padding.with_own_slots()  # the slots of a sequence are on one device
         values["hurries"] = False  # all workers plan for the same minibatches, whatever their clocks say
-        return cls(**values, group=group, ends=ends or (lambda samples: False), levels=levels)
+        return cls(**values, group=group, ends_block=ends or (lambda samples: False))
 
-    def stacks(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
-        """Stacks of consecutive minibatches; see `Batcher.stacks`."""
-        self._made, self._following = self._make(source, is_due), None
-        while (stack := self._taken()) is not None:
-            yield stack
+    def all_prepared(self, source: Stage[Minibatch], is_due: Callable[[int], bool]) -> Stage[Prepared]:
+        """Return the stage that prepares the minibatches of all workers."""
+        return Together(source, self, is_due)
 
-    def _make(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[Stack]:
-        together = self._together(source, is_due)
-        # A worker that fails does so at once: the others wait for it.
-        ahead = LookAhead(self).read(
-            together, lambda both: self._share(both[1]), lambda both: both[1].truncated, fails_late=False
-        )
-        groups = self._groups(
-            ahead, lambda both: self._shape_of(both[1]), is_due, ends=lambda both: self.ends(both[1].samples)
-        )
-        for group, shape, capacity in groups:
-            stack = self.padding.stack([prepared for prepared, _ in group], shape, capacity)
-            wholes = [whole for _, whole in group]
-            yield SharedStack(stack.batch, stack.minibatches, stack.layouts, stack.placed, wholes=wholes)
+    def is_truncated(self, prepared: Prepared) -> bool:
+        """Return whether slots of a minibatch continue in the next one, of any worker."""
+        return _whole(prepared).truncated
 
-    def _together(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> Iterator[tuple[Prepared, Part]]:
-        """This worker's parts of the minibatches, and what all workers have of them."""
-        self._held, self._ended, self._stopped, self._quick = [], False, False, False
-        number = 0
-        while ahead := self._ahead(source, lambda k, after=number: is_due(after + k)):
-            number += len(ahead)
-            yield from ahead
+    def own_shape(self, prepared: Prepared) -> Shape:
+        """Return the shape that holds the parts of all workers."""
+        return self._share(_whole(prepared))
 
-    def prepare(self) -> None:
-        """Make the next stack while another is computed; not where the caller would wait for slow data."""
-        if self._quick and self._following is None:
-            try:
-                self._following = next(self._made, None)
-            except (Exception, Stopped) as error:  # raised after what is computed now
-                self._following = error
+    def ends(self, prepared: Prepared) -> bool:
+        """Return whether a stack ends with a minibatch, in all workers."""
+        return self.ends_block(_whole(prepared).samples)
 
-    def _taken(self) -> Stack | None:
-        """Return the next stack: the one that is prepared, or made now; None after the last."""
-        following, self._following = self._following, None
-        if isinstance(following, BaseException):
-            raise following
-        return next(self._made, None) if following is None else following
+    def stack(self, pending: list[Prepared], shape: Shape, capacity: int) -> Stack:
+        """Return the parts of minibatches as a stack."""
+        stack = self.padding.stack(pending, shape, capacity)
+        wholes = list(map(_whole, pending))
+        return SharedStack(stack.batch, stack.minibatches, stack.layouts, stack.placed, wholes=wholes)
 
-    def _ahead(self, source: Iterator[Minibatch], is_due: Callable[[int], bool]) -> _Read:
-        """Return the next minibatches of all workers, to the next one that is due; none at the end of all data.
-
-        Raises:
-            Stopped: on all workers, when reading was stopped on one of them.
-        """
-        began = time.monotonic()
-        while not (self._ended or self._stopped or self._is_enough(is_due)):
-            try:
-                minibatch = next(source, None)
-            except Stopped:
-                self._stopped = True  # the others wait for this worker in the exchange below
-                break
-            if minibatch is None:
-                self._ended = True
-            else:
-                self._held.append(self._prepare(minibatch))
-        own_parts = [self._part(held).to_json() for held in self._held]
-        slow = time.monotonic() - began > FILL_SECONDS
-        answers = self.group.communicator.exchange([self._stopped, slow, self._ended, own_parts])
-        if any(stopped for stopped, _, _, _ in answers):
-            raise Stopped
-        self._quick = not any(slow for _, slow, _, _ in answers)
-        plans = [(ended, parts) for _, _, ended, parts in answers]
-        going_on = [len(parts) for ended, parts in plans if not ended]
-        count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
-        if self.padding.lays_out and any(Part.from_json(part).truncated for _, parts in plans for part in parts):
-            self._pad(self.padding.of_pieces())
-        local_parts, self._held = self._held[:count], self._held[count:]
-        local_parts += [self._nothing() for _ in range(count - len(local_parts))]
-        empty = Part(Shape(0, 0, ((1, 1),) * len(self.padding.inputs.sparse), (0,) * self.padding.secondary), 0, 0)
-        columns = [[Part.from_json(parts[k]) if k < len(parts) else empty for _, parts in plans] for k in range(count)]
-        if self.levels and len(self.group.local) == 1 and self._is_worth_levelling():
-            local_parts, columns = self._level(local_parts, columns)
-        return [(prepared, whole(column)) for prepared, column in zip(local_parts, columns, strict=True)]
-
-    def _is_worth_levelling(self) -> bool:
-        """Return whether computing a frame takes much longer than sending it."""
-        inputs = self.padding.inputs
-        size = sum(inputs.sizes.values()) * inputs.dtype.itemsize
-        plain = not self.padding.lays_out and not inputs.sparse and not self.exact
-        return plain and size <= FRAME_BYTES and self.weights * self.minibatch_size >= MIN_WORK
-
-    def _level(self, shares: list[Prepared], columns: list[list[Part]]) -> tuple[list[Prepared], list[list[Part]]]:
-        """Minibatches and the parts of all workers after these have given each other frames."""
-        planned = [
-            moves([part.samples for part in column]) if all(part.frames for part in column) else []
-            for column in columns
-        ]
-        if not any(planned):
-            return shares, columns
-        names = sorted({stream_of(shares[0].minibatch, node.name) for node in self.padding.inputs.nodes})
-        minibatches = balance(
-            [share.minibatch for share in shares], planned, names, self.group.communicator.rank, self.group.send
-        )
-        for k, some in enumerate(planned):
-            counts = [part.samples for part in columns[k]]
-            for giver, taker, number in some:
-                counts[giver] -= number
-                counts[taker] += number
-            if some:
-                parts = zip(columns[k], counts, strict=True)
-                columns[k] = [replace(p, shape=Shape(1, n), samples=n, columns=n) for p, n in parts]
-            if minibatches[k] is not shares[k].minibatch:
-                shares[k] = self._prepare(minibatches[k])
-        return shares, columns
-
-    def _is_enough(self, is_due: Callable[[int], bool]) -> bool:
-        """Return whether what is held may fill a stack: few enough bytes, not beyond a minibatch that is due."""
-        count = len(self._held)
-        size = sum(prepared.minibatch.nbytes for prepared in self._held)
-        return count >= self.capacity or size > STACK_BYTES or any(is_due(k) for k in range(1, count + 1))
-
-    def _part(self, prepared: Prepared) -> Part:
+    def part_of(self, prepared: Prepared) -> Part:
+        """Return what the other workers have to know of this worker's part."""
         layout, minibatch = prepared.layout, prepared.minibatch
-        placed, shape, together = prepared.placed, self._own_shape(prepared), minibatch.columns_together
+        placed, shape, together = prepared.placed, self.padding.shape(prepared), minibatch.columns_together
         columns = layout.T * layout.S if placed is None else placed.columns
         counts = () if placed is None else placed.counts
         return Part(shape, layout.num_samples, columns, together, minibatch.truncated, counts)
 
-    def _nothing(self) -> Prepared:
+    def no_part(self) -> Part:
         """Return the part of a worker that has no data left."""
+        return Part(Shape(0, 0, ((1, 1),) * len(self.padding.inputs.sparse), (0,) * self.padding.secondary), 0, 0)
+
+    def nothing(self, state: State | None) -> Prepared:
+        """Return the minibatch of a worker that has no data left."""
         layout = Layout(1, 0, np.zeros((0, 4), np.int64))
         inputs = self.padding.inputs
         streams: dict[str, Any] = {node.name: np.zeros((1, 0, inputs.sizes[node.name])) for node in inputs.dense}
@@ -284,7 +185,7 @@ class SharedBatcher(Batcher):
             import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
             streams |= {node.name: scipy.sparse.csr_matrix((0, inputs.sizes[node.name])) for node in inputs.sparse}
-        return self._prepare(Minibatch(streams, dict.fromkeys(streams, layout)))
+        return self.prepared(Minibatch(streams, dict.fromkeys(streams, layout)), state)
 
     def _share(self, part: Part) -> Shape:
         """Return the shape that the parts of a minibatch need; devices of one process get equally many slots."""
@@ -305,11 +206,95 @@ class SharedBatcher(Batcher):
         if frames and holding and min(holding) >= 2 * self.minibatch_size > shape.slots:
             self.buckets.know([shape])
 
-    def _shape_of(self, part: Part) -> Shape:
+    def shape(self, prepared: Prepared) -> Shape:
         """Return the padded shape for the parts of a minibatch."""
-        devices, share = len(self.group.local), self._share(part)
+        devices, share, truncated = len(self.group.local), self.own_shape(prepared), self.is_truncated(prepared)
         if share.slots > self.minibatch_size and not share.sparse:
             self._know_share(share)
-        shape = self.buckets.fit(share, self.minibatch_size, slots_stay=part.truncated, exact=self.exact)
+        shape = self.buckets.fit(
+            share, self.minibatch_size, slots_stay=truncated, exact=self.exact, weights=self.weights
+        )
         self.buckets.use(shape)
         return replace(shape, slots=-(-shape.slots // devices) * devices)
+
+
+class Together(Later[Minibatch, Prepared]):
+    """This worker's parts of the minibatches, with what all workers have of them.
+
+    Args:
+        source: this worker's minibatches.
+        batcher: pads and stacks them.
+        is_due: see `Batcher.stacks`.
+    """
+
+    def __init__(self, source: Stage[Minibatch], batcher: SharedBatcher, is_due: Callable[[int], bool]) -> None:
+        super().__init__(source)
+        self._batcher, self._is_due = batcher, is_due
+        self._drop()
+
+    def __next__(self) -> Prepared:
+        if not self._planned and not self._finished:
+            self._planned.extend(self._plan())
+            self._finished = not self._planned
+        if not self._planned:
+            raise StopIteration
+        prepared = self._planned.popleft()
+        self._number += 1
+        self._state = prepared.state
+        return prepared
+
+    def _drop(self) -> None:
+        self._planned: deque[Prepared] = deque()
+        self._held: list[Prepared] = []
+        self._ended = self._stopped = self._finished = False
+        self._number = 0
+
+    def _plan(self) -> list[Prepared]:
+        """Return the next minibatches of all workers, to the next one that is due; none at the end of all data.
+
+        Raises:
+            Stopped: on all workers, when reading was stopped on one of them.
+        """
+        began, batcher = time.monotonic(), self._batcher
+        while not (self._ended or self._stopped or self._is_enough()):
+            try:
+                minibatch = next(self._source, None)
+            except Stopped:
+                self._stopped = True  # the others wait for this worker in the exchange below
+                break
+            if minibatch is None:
+                self._ended = True
+            else:
+                self._held.append(batcher.prepared(minibatch, self._source.get_state()))
+        own_parts = [batcher.part_of(held).to_json() for held in self._held]
+        slow = time.monotonic() - began > FILL_SECONDS
+        answers = batcher.group.communicator.exchange([self._stopped, slow, self._ended, own_parts])
+        if any(stopped for stopped, _, _, _ in answers):
+            raise Stopped
+        batcher.is_quick = not any(slow for _, slow, _, _ in answers)
+        plans = [(ended, [Part.from_json(part) for part in parts]) for _, _, ended, parts in answers]
+        going_on = [len(parts) for ended, parts in plans if not ended]
+        count = min(going_on) if going_on else max(len(parts) for _, parts in plans)
+        batcher.lay_out_pieces(any(part.truncated for _, parts in plans for part in parts))
+        taken, self._held = self._held[:count], self._held[count:]
+        state = taken[-1].state if taken else self._state
+        taken += [batcher.nothing(state) for _ in range(count - len(taken))]
+        empty = batcher.no_part()
+        columns = [[parts[k] if k < len(parts) else empty for _, parts in plans] for k in range(count)]
+        return [
+            PreparedPart(part.minibatch, part.layout, part.sparse, part.placed, part.state, whole=whole(column))
+            for part, column in zip(taken, columns, strict=True)
+        ]
+
+    def _is_enough(self) -> bool:
+        """Return whether what is held may fill a stack: few enough bytes, not beyond a minibatch that is due."""
+        count = len(self._held)
+        size = sum(prepared.minibatch.nbytes for prepared in self._held)
+        is_due = any(self._is_due(self._number + k) for k in range(1, count + 1))
+        return count >= self._batcher.capacity or size > STACK_BYTES or is_due
+
+
+def _whole(prepared: Prepared) -> Part:
+    """Return what all workers have of a minibatch."""
+    assert isinstance(prepared, PreparedPart)
+    return prepared.whole

@@ -13,7 +13,7 @@ from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.placement import (
     EndsBlock,
     OneDevice,
@@ -60,8 +60,8 @@ class ByProcess(OneDevice):
         return False
 
     def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
-        """Return what makes minibatches of the same shape on all workers, which give each other frames."""
-        return SharedBatcher.like(batcher, self._group, ends_block, levels=True)
+        """Return what makes minibatches of the same shape on all workers."""
+        return SharedBatcher.like(batcher, self._group, ends_block)
 
     def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
         """Return the slots of all workers side by side."""

@@ -2,8 +2,8 @@
 
 The first minibatches of an epoch are read ahead, sorted by length and cut into at most three buckets; from then on the
 buckets are fixed. A minibatch that fits into none of them makes one more, which holds all before it. Where minibatches
-come one by one, as from a program in Python, a bucket is made for the first of them, and coarser ones later, so that
-some twenty are enough for sequences of 1 to 200 steps in any order.
+come one by one, as from a program in Python, the first bucket is a large one, so that few minibatches need another.
+Closer ones are made when padding has taken as long as another program does.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,16 @@ COMPILE_WORK = 3e8
 MAX_PADDING = 32
 """Largest ratio of the work in a new bucket to a minibatch's own work."""
 
-CLOSE_BUCKETS, CLOSE_PADDING, LATER_PADDING = 3, 2.0, 8.0
-"""The first buckets of minibatches that come one by one fit closely: a minibatch takes up to twice its own cells. Later
-ones are powers of two, and a minibatch may take up to eight times its own cells in them."""
+LATER_PADDING = 8.0
+"""Largest ratio of the work in a bucket that holds all before it to a minibatch's own work, for minibatches that come
+one by one."""
+
+PROGRAM_WORK, FIXED_WEIGHTS = 1.4e10, 3600
+"""Cells times weights that take as long as making a program (2 s), where minibatches come one by one; what a cell takes
+besides products counts as so many weights."""
+
+MOST_CANDIDATES, MANY_BUCKETS = 64, 10
+"""Closer buckets whose savings are counted, and buckets from which on another one has to save more."""
 
 
 @dataclass
@@ -49,12 +56,14 @@ class Buckets:
         known: all of them, the one with the fewest cells first.
         chosen: by nominal size of a minibatch, the buckets chosen for it, and those that were missing.
         counts: by nominal size, how many of them were chosen.
+        saved: by bucket that is not made, the work it would have saved for minibatches that came one by one.
         used: those that minibatches were padded to in this process.
     """
 
     known: list[Shape] = field(default_factory=list[Shape])
     chosen: dict[int, list[Shape]] = field(default_factory=dict[int, list[Shape]])
     counts: dict[int, int] = field(default_factory=dict[int, int])
+    saved: dict[Shape, float] = field(default_factory=dict[Shape, float])
     used: list[Shape] = field(default_factory=list[Shape], compare=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -63,7 +72,8 @@ class Buckets:
             [minibatch_size, self.counts[minibatch_size], [bucket.to_json() for bucket in buckets]]
             for minibatch_size, buckets in self.chosen.items()
         ]
-        return {"known": [shape.to_json() for shape in self.known], "chosen": chosen}
+        saved = [[shape.to_json(), work] for shape, work in self.saved.items()]
+        return {"known": [shape.to_json() for shape in self.known], "chosen": chosen, "saved": saved}
 
     @classmethod
     def from_json(cls, saved: object) -> "Buckets":
@@ -74,6 +84,7 @@ class Buckets:
         for minibatch_size, count, shapes in saved["chosen"]:
             buckets.chosen[minibatch_size] = [Shape.from_json(shape) for shape in shapes]
             buckets.counts[minibatch_size] = count
+        buckets.saved = {Shape.from_json(shape): work for shape, work in saved.get("saved", [])}
         return buckets
 
     def choose(
@@ -128,7 +139,7 @@ class Buckets:
         """Forget all if a bucket is not one of minibatches with so many sparse inputs, other time axes and `packed`."""
         sizes = (sparse, secondary, packed)
         if any((len(shape.sparse), len(shape.secondary), len(shape.packed)) != sizes for shape in self.known):
-            self.known, self.chosen, self.counts = [], {}, {}
+            self.known, self.chosen, self.counts, self.saved = [], {}, {}, {}
 
     def use(self, shape: Shape) -> bool:
         """Note that a minibatch is padded to a bucket; returns whether it is the first one."""
@@ -150,6 +161,8 @@ class Buckets:
         slots_stay: bool = False,
         exact: bool = False,
         within: Callable[[Shape], Shape] | None = None,
+        ragged: bool = True,
+        weights: float = 0.0,
     ) -> Shape:
         """Return the bucket to pad a minibatch to.
 
@@ -160,6 +173,8 @@ class Buckets:
             slots_stay: no slots may be added, because they continue in the next minibatch.
             exact: neither slots nor steps may be added.
             within: its shape with slots as long as those of a bucket.
+            ragged: its sequences differ in length, so that other minibatches may have longer ones.
+            weights: elements of the network's parameters.
         """
         if not shape.slots:  # all sequences of the minibatch are malformed, and left out
             shape = replace(shape, steps=max(1, shape.steps), slots=1)
@@ -173,14 +188,35 @@ class Buckets:
                 replace(same, sparse=round_up(same.sparse))
             )
         usable = [bucket for bucket in self.known if bucket.slots == shape.slots or not slots_stay]
-        close = len(self.known) < CLOSE_BUCKETS
-        holding = next(
-            (bucket for bucket in usable if bucket.holds(shape, CLOSE_PADDING if close else LATER_PADDING)), None
-        )
+        holding = next((bucket for bucket in usable if bucket.holds(shape)), None)
         if holding is not None:
-            return holding
-        made = shape.rounded(4) if close else replace(shape.in_powers(), slots=round_to(shape.slots))
+            return self._closer(shape, holding, slots_stay, PROGRAM_WORK / (FIXED_WEIGHTS + weights))
+        made = reduce(Shape.around, usable, shape)
+        made = made if made.work <= LATER_PADDING * shape.work else shape
+        if ragged:
+            slots = 0 if shape.is_frames else round_to(made.slots)
+            made = replace(made.in_powers(), slots=slots or made.slots, packed=made.with_slack().packed)
+        else:
+            made = made.rounded(4)
         return self._made(replace(made, slots=shape.slots) if slots_stay else made)
+
+    def _closer(self, shape: Shape, holding: Shape, slots_stay: bool, program: float) -> Shape:
+        """Return the bucket of a minibatch that one holds already: that one, until a closer one would have saved
+        the work of making its program."""
+        closer = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
+        if closer == holding or closer.work >= holding.work:
+            return holding
+        if len(self.saved) < MOST_CANDIDATES:
+            self.saved.setdefault(closer, 0.0)
+        for candidate in self.saved:
+            if candidate.holds(shape) and (candidate.slots == shape.slots or not slots_stay):
+                self.saved[candidate] += max(0.0, holding.work - candidate.work)
+        best = max(self.saved, key=lambda bucket: self.saved[bucket])
+        if self.saved[best] <= program * max(1, len(self.known) / MANY_BUCKETS) ** 4:
+            return holding
+        self.saved = {}
+        self._made(best)
+        return best if best.holds(shape) and (best.slots == shape.slots or not slots_stay) else holding
 
     def _made(self, bucket: Shape) -> Shape:
         """Return a new bucket, which is known from now on."""

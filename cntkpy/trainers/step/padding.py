@@ -25,7 +25,7 @@ from cntkpy.readers.minibatch import Layout, Minibatch, as_dense
 from cntkpy.trainers.step.axes import Axes, Placed, count_of_samples, grids, packed_grids, place, put_dense
 from cntkpy.trainers.step.memory import empty, zeros
 from cntkpy.trainers.step.shape import Shape
-from cntkpy.trainers.step.stack import Pieces, Prepared, Stack, stream_of
+from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
 
 class Padding(Protocol):
@@ -207,16 +207,13 @@ class SingleAxis(Padding):
         After them are zeros where other minibatches have nothing, and after the last one anything: nobody reads it.
         """
         size = self.inputs.sizes[node.name]
-        every = [self.inputs.values(prepared.minibatch, node) for prepared in pending]
+        rows = [as_dense(self.inputs.values(prepared.minibatch, node)).reshape(-1, size) for prepared in pending]
         if full:
-            rows = [part for values in every[:full] for part in _parts(values, size)]
-            np.concatenate(rows, out=target[:full].reshape(-1, size), casting="same_kind")
+            np.concatenate(rows[:full], out=target[:full].reshape(-1, size), casting="same_kind")
         target[full : len(pending)] = 0
         for k, prepared in enumerate(pending[full:], full):
             steps, slots = prepared.layout.T, prepared.layout.S
-            parts = _parts(every[k], size)
-            values = parts[0] if len(parts) == 1 else np.concatenate(parts)
-            target[k, :steps, :slots] = values.reshape(steps, slots, *target.shape[3:])
+            target[k, :steps, :slots] = rows[k].reshape(steps, slots, *target.shape[3:])
 
 
 class SeveralAxes(Padding):
@@ -316,12 +313,6 @@ def _sparse_sizes(prepared: Prepared) -> tuple[tuple[int, int], ...]:
 def input_nodes(network: ValidatedNetwork, roots: Iterable[Node]) -> list[Node]:
     """Return the input nodes that some nodes depend on."""
     return [node for node in network.below(roots) if node.kind.layout == "always"]
-
-
-def _parts(values: object, size: int) -> list[NDArray[Any]]:
-    """Return the values of a stream as arrays (rows, size) in their order."""
-    parts = values.parts if isinstance(values, Pieces) else [values]
-    return [as_dense(part).reshape(-1, size) for part in parts]
 
 
 def _absent(minibatch: Minibatch, inputs: Sequence[str]) -> UserError | None:

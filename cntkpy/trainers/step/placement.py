@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cntkpy.networks.compile.evaluate import Batch
     from cntkpy.trainers.rules.updates import Rule
-    from cntkpy.trainers.step.batching import Batcher
+    from cntkpy.trainers.step.feed import Batcher
     from cntkpy.trainers.step.stack import Stack
     from cntkpy.trainers.step.state import EpochSettings, Step
 

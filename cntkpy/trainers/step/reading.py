@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.readers.contracts import MinibatchReader, ReadsAhead, RemembersEpochs
 from cntkpy.readers.epochs import EpochReader, EpochRequest, set_state, state_of
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.pipeline.prefetch import Prefetch
+from cntkpy.trainers.step.feed import Stage, State
 
 if TYPE_CHECKING:
     from cntkpy.readers.streams import StreamInformation
@@ -116,6 +118,45 @@ def following(
         if minibatch is None:
             return
         yield minibatch, state
+
+
+class EpochSource(Stage[Minibatch]):
+    """The minibatches of an epoch, with the reader's position; the epoch begins when they are first asked for.
+
+    Args:
+        reader: Reads them.
+        request: The epoch.
+        stop: Whether reading should stop: a stack may take long to fill.
+    """
+
+    def __init__(self, reader: MinibatchReader, request: EpochRequest, stop: Callable[[], bool]) -> None:
+        self._reader, self._request, self._stop = reader, request, stop
+        self._start: State | None = None
+        self._state: State | None = None
+        self._values: Iterator[tuple[Minibatch, State]] | None = None
+
+    def __next__(self) -> Minibatch:
+        self.get_state()
+        assert self._values is not None
+        minibatch, state = next(self._values)
+        if self._stop():
+            raise Stopped
+        self._state = state
+        return minibatch
+
+    def get_state(self) -> State | None:
+        """Return the reader's position after the last minibatch that was given, or at the start."""
+        if self._values is None:
+            start_epoch(self._reader, self._request)
+            if self._start is not None:
+                set_state(self._reader, self._start)
+            self._state = state_of(self._reader)
+            self._values = following(self._reader, states=True)
+        return self._state
+
+    def set_state(self, state: State) -> None:
+        """Begin at a position inside of the epoch; called before the first minibatch."""
+        self._start = state
 
 
 def _nbytes(read: Read) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,11 @@ class Shape:
         return sum(steps * slots for steps, slots in self.grids)
 
     @property
+    def is_frames(self) -> bool:
+        """Return whether it is that of single frames."""
+        return self.steps == 1 and not self.secondary
+
+    @cached_property
     def work(self) -> float:
         """Return the time that a minibatch of this shape takes, relative to others; see `work_of`."""
         return float(work_of(np.array(self.row, np.float64), len(self.secondary), len(self.sparse)))
@@ -87,7 +93,7 @@ class Shape:
             and shape.slots <= self.slots
             and all(theirs <= mine for mine, theirs in zip(self.secondary, shape.secondary, strict=True))
             and all(theirs <= mine for mine, theirs in zip(self.packed, shape.packed, strict=True))
-            and ((self.steps == 1 and not self.secondary) or self.cells <= padding * shape.cells)
+            and (self.is_frames or self.cells <= padding * shape.cells)
             and all(theirs <= mine for ours, held in pairs for mine, theirs in zip(ours, held, strict=True))
             and all(ours[1] <= max(4, padding) * held[1] for ours, held in pairs)
         )

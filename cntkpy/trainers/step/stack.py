@@ -81,28 +81,21 @@ class Stack:
 
 @dataclass
 class Prepared:
-    """A minibatch on its way into a stack: its layout, its sparse inputs in order of names, and where they lie."""
+    """A minibatch on its way into a stack.
+
+    Attributes:
+        minibatch: the minibatch.
+        layout: its layout.
+        sparse: its sparse inputs in order of names.
+        placed: where its sequences lie; None: as in `layout`.
+        state: the position of the source after it.
+    """
 
     minibatch: Minibatch
     layout: Layout
     sparse: list[Sparse]
     placed: Placed | None = None
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Values of a stream that lie in several places until they are copied into a stack.
-
-    Attributes:
-        parts: arrays (rows, dim), or what is like CSR matrices of SciPy.
-    """
-
-    parts: tuple[Any, ...]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of all together."""
-        return sum(part.shape[0] for part in self.parts), self.parts[0].shape[1]
+    state: dict[str, Any] | None = None
 
 
 def stream_of(minibatch: Minibatch, name: str) -> str:

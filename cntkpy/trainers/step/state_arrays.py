@@ -17,6 +17,8 @@ from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.trainers.step.state import TrainState
 
 if TYPE_CHECKING:
+    from jax import Array, ShapeDtypeStruct
+
     from cntkpy.trainers.rules.update_step import Update
     from cntkpy.trainers.step.strategy import Strategy
 
@@ -98,6 +100,27 @@ class StateArrays:
             else:
                 updates[name] = self.strategy.placement.start_update(self.update.rule_of(name), weight)
         return state._replace(updates=updates), unlike
+
+    def has_waiting_updates(self, state: TrainState) -> bool:
+        """Return whether arrays that the update rule starts with are not placed yet."""
+        return any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(state.updates))
+
+    def with_placed_updates(self, state: TrainState) -> TrainState:
+        """Return a state whose arrays of the update rule are placed."""
+        place = self.strategy.placement.place
+
+        def placed(value: NDArray[Any] | Array) -> Array:
+            return place(value) if isinstance(value, np.ndarray) else value
+
+        return state._replace(updates=jax.tree.map(placed, state.updates))
+
+    def as_if_placed(self, state: TrainState) -> TrainState:
+        """Return a state with shape and type of the arrays that are not placed yet."""
+
+        def described(value: NDArray[Any] | Array) -> Array | ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct(value.shape, value.dtype) if isinstance(value, np.ndarray) else value
+
+        return state._replace(updates=jax.tree.map(described, state.updates))
 
     def _placed(self, name: str, weight: object, arrays: Arrays) -> tuple[Named, Arrays]:
         """Place the saved arrays of a parameter's update; return them, and those that the rule does not know."""

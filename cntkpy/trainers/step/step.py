@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import jnp
 from cntkpy.networks.compile.evaluate import (
     compile_gradient,
     remembered,
@@ -27,8 +27,6 @@ from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.rules.update_step import Group, Regularisation, Update
 from cntkpy.trainers.rules.updates import Rule
-from cntkpy.trainers.step.ahead import PlacedStack
-from cntkpy.trainers.step.batching import CAPACITY, Batcher
 from cntkpy.trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.context import (
@@ -38,6 +36,7 @@ from cntkpy.trainers.step.context import (
     in_words,
     random_keys,
 )
+from cntkpy.trainers.step.feed import CAPACITY, Batcher, PlacedStack
 from cntkpy.trainers.step.function import make_step
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
@@ -47,8 +46,6 @@ from cntkpy.trainers.step.strategy import Strategy
 if TYPE_CHECKING:
     from jax import Array
     from jaxtyping import Float
-
-    from cntkpy.trainers.step.state import Step
 
 
 @dataclass
@@ -82,19 +79,7 @@ class CompiledStep:
     values: InitVar[Arrays | None] = None
 
     def __post_init__(self, values: Arrays | None) -> None:
-        names = [node.name for node in self.nodes]
-        axes = {node.name: node.axis for node in self.network.nodes.values() if node.kind.layout == "always"}
-        self._dtype: np.dtype[Any] = np.dtype(self.network.dtype)
-        trained = self.network.parameters([self.nodes[0]])
-        multipliers = {node.name: node.learning_rate_multiplier for node in trained}
-        update = Update(self.rule, self.regularisation, multipliers, self.groups)
-        vectors = flat_parameters(self.network, names, {name: update.shared(name) for name in multipliers})
-        update = update.with_flat(vectors)
-        self._state_arrays = partial(StateArrays, self.network, list(multipliers), update, vectors)
-        gradient = compile_gradient(self.network, names[0], names, vectors)
-        random = update.noisy or any(node.kind.random for node in self.network.nodes.values())
-        make = partial(make_step, self.nodes, update, gradient, axes=axes, random=random)
-        self._programs = StepPrograms((self.network, names, update), make)
+        self._programs = StepPrograms(self.network, self.nodes, self.rule, self.regularisation, self.groups)
         self._check = class_label_check(self.network, self.nodes)
         self._epoch: EpochSettings | None = None
         self.begin(start_values(self.network) if values is None else values)
@@ -116,7 +101,7 @@ class CompiledStep:
         self.strategy = strategy = self.strategy if strategy is None else strategy
         self._program = self._programs.of(strategy)
         self._state: TrainState = _nothing()
-        self._arrays = self._state_arrays(strategy)
+        self._arrays = self._programs.arrays(strategy)
         return self._use(*self._arrays.start(values, updates))
 
     def use(self, strategy: Strategy) -> None:
@@ -140,16 +125,8 @@ class CompiledStep:
 
     def _use(self, state: TrainState, unlike: list[str]) -> list[str]:
         self._state = state
-        self._has_waiting_updates = any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(state.updates))
+        self._has_waiting_updates = self._arrays.has_waiting_updates(state)
         return unlike
-
-    def _place_updates(self) -> None:
-        """Place what the update rule starts with. That waits for the program, whose making takes memory."""
-
-        def place(value: Any) -> Any:
-            return self.strategy.placement.place(value) if isinstance(value, np.ndarray) else value
-
-        self._use(self._state._replace(updates=jax.tree.map(place, self._state.updates)), [])
 
     def forget(self) -> None:
         """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a
@@ -181,18 +158,18 @@ class CompiledStep:
         """Return everything that changes while training, of all workers, as flat arrays."""
         return self._arrays.snapshot(self._state)
 
-    def restore(self, arrays: Arrays, shapes: Any = None) -> None:
+    def restore(self, arrays: Arrays, shapes: dict[str, Any] | None = None) -> None:
         """Go back to a snapshot, which is emptied.
 
         Args:
             arrays: the snapshot.
-            shapes: see `pad_to`; None: shapes stay.
+            shapes: those of another run (`Buckets.to_json`), so that sums are rounded alike; None: they stay.
         """
         keys = {name: list(update) for name, update in self._state.updates.items()}
         self._state = _nothing()
         self._use(self._arrays.restored(keys, arrays), [])
         if shapes is not None:
-            self.pad_to(shapes)
+            self.buckets = Buckets.from_json(shapes)
 
     # ---- minibatches
 
@@ -223,18 +200,13 @@ class CompiledStep:
         """Return the common part of all batchers of this step."""
         return Batcher.of(self.network, self.nodes, 1, chosen=sys.maxsize, max_minibatch_size=self.max_minibatch_size)
 
-    def pad_to(self, shapes: Any) -> None:
-        """Pad minibatches to the shapes of another run (`Buckets.to_json`), so that sums are rounded alike."""
-        self.buckets = Buckets.from_json(shapes)
-
     # ---- training
 
     def at(self, stack: Stack, index: int, number: int) -> StepContext:
         """Return a minibatch, `number` in its epoch (from 1), with the weights and the state as they are now."""
         assert self._epoch is not None
         key, _ = random_keys((self._epoch.seed, number - 1), 0)
-        named = self._arrays.weights(self._state)
-        weights, state = self.strategy.placement.local((named, self._state.network))
+        weights, state = self.strategy.placement.local((self._arrays.weights(self._state), self._state.network))
         weights = {name: jnp.asarray(value) for name, value in weights.items()}
         return StepContext.of(stack, index, number, weights, state, key, self._epoch.settings)
 
@@ -269,43 +241,49 @@ class CompiledStep:
             context = self.at(stack, 0, first + 1)
             for callback in callbacks:
                 callback(context)
-        if self._has_waiting_updates:
-            self._program.find(*self._arguments(stack, batch, epoch, first))
-            self._place_updates()
-        state, totals = self._program(*self._arguments(stack, batch, epoch, first))
+        inputs = self._programs.inputs(PlacedStack(stack, batch), epoch, first, strategy)
+        options = StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
+        if self._has_waiting_updates:  # they wait for the program, whose making takes memory
+            self._program.find(self._arrays.as_if_placed(self._state), inputs, options)
+            self._use(self._arrays.with_placed_updates(self._state), [])
+        state, totals = self._program(self._state, inputs, options)
         self._state = strategy.averaging.after_stack(TrainState(*state), stack, self.rule)
         return totals
 
-    def _arguments(
-        self, stack: Stack, batch: Any, epoch: EpochSettings, first: int
-    ) -> tuple[TrainState, StepInput, StepOptions]:
-        """Return the arguments of the compiled step."""
-        gaps = not self.nodes[0].has_layout
-        inputs = StepInput(
-            batch,
-            len(stack.minibatches),
-            self.strategy.placement.step_scalars(stack, epoch, self._dtype, gaps),
-            self._dtype.type(epoch.rate),
-            (epoch.seed, first),
-            epoch.settings,
-            np.asarray(epoch.group_scalars, self._dtype) if epoch.group_scalars else None,
-        )
-        state = self._state
-        if self._has_waiting_updates:
-            state = state._replace(updates=jax.tree.map(_as_placed, state.updates))
-        return state, inputs, StepOptions(epoch.frozen, epoch.pieces, epoch.rate_for)
-
 
 class StepPrograms:
-    """The compiled step of each strategy.
+    """The compiled step of each strategy, with its arrays and its input.
 
     Args:
-        identity: network, names of the nodes and update, on which the programs depend.
-        make: makes the step of one device.
+        network: the network.
+        nodes: the criterion to train, then the nodes to report.
+        rule: the update rule.
+        regularisation: clipping, L1, L2, noise.
+        groups: of parameters with an update rule of their own, that rule.
     """
 
-    def __init__(self, identity: tuple[ValidatedNetwork, list[str], Update], make: Callable[..., Step]) -> None:
-        self._identity, self._make = identity, make
+    def __init__(
+        self,
+        network: ValidatedNetwork,
+        nodes: Sequence[Node],
+        rule: Rule,
+        regularisation: Regularisation,
+        groups: dict[str, Group],
+    ) -> None:
+        names = [node.name for node in nodes]
+        axes = {node.name: node.axis for node in network.nodes.values() if node.kind.layout == "always"}
+        self._dtype: np.dtype[Any] = np.dtype(network.dtype)
+        self._gaps = not nodes[0].has_layout
+        multipliers = {node.name: node.learning_rate_multiplier for node in network.parameters([nodes[0]])}
+        update = Update(rule, regularisation, multipliers, groups)
+        vectors = flat_parameters(network, names, {name: update.shared(name) for name in multipliers})
+        update = update.with_flat(vectors)
+        self.arrays = partial(StateArrays, network, list(multipliers), update, vectors)
+        """Makes the arrays of a strategy."""
+        gradient = compile_gradient(network, names[0], names, vectors)
+        random = update.noisy or any(node.kind.random for node in network.nodes.values())
+        self._make = partial(make_step, nodes, update, gradient, axes=axes, random=random)
+        self._identity = network, names, update
         self._known: dict[Strategy, Program] = {}
 
     def of(self, strategy: Strategy) -> Program:
@@ -322,14 +300,21 @@ class StepPrograms:
             )
         return self._known[strategy]
 
+    def inputs(self, placed: PlacedStack, epoch: EpochSettings, first: int, strategy: Strategy) -> StepInput:
+        """Return the input of the compiled step; see `CompiledStep.run`."""
+        return StepInput(
+            placed.batch,
+            len(placed.stack.minibatches),
+            strategy.placement.step_scalars(placed.stack, epoch, self._dtype, self._gaps),
+            self._dtype.type(epoch.rate),
+            (epoch.seed, first),
+            epoch.settings,
+            np.asarray(epoch.group_scalars, self._dtype) if epoch.group_scalars else None,
+        )
+
 
 def _in_words(state: TrainState, inputs: StepInput, options: StepOptions) -> str:
     return in_words("training", inputs.batches)
-
-
-def _as_placed(value: Any) -> Any:
-    """Shape and type of what is not placed yet."""
-    return value if isinstance(value, jax.Array) else jax.ShapeDtypeStruct(value.shape, value.dtype)
 
 
 def _nothing() -> TrainState:

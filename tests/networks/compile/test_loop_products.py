@@ -5,7 +5,13 @@ import pytest
 from jax.extend.core import jaxprs_in_params
 
 from cntkpy.networks.arrays.lazy import jax
-from cntkpy.networks.compile.evaluate import Batch, compile_gradient, network_parameters, network_state
+from cntkpy.networks.compile.evaluate import (
+    Batch,
+    compile_gradient,
+    compile_network,
+    network_parameters,
+    network_state,
+)
 from tests.networks.compile.test_recurrence import values
 
 GATES = "ifog"
@@ -161,3 +167,19 @@ def test_a_step_has_no_product_for_the_gradient_of_weights(sketch, helpers):
     function = compile_gradient(network, "cost")
     program = jax.make_jaxpr(function)(network_parameters(network), network_state(network), batch)
     assert [products(body) for body in loops(program.jaxpr)] == [2, 2]
+
+
+def test_a_step_reads_the_sums_of_the_next_one_where_there_is_no_gradient(sketch, helpers):
+    """The past of two delays, and sums for the gates (12) and the projection: the step before has read them."""
+    criterion(sketch, lstm(sketch, False))
+    network = sketch.network.validate()
+    mask, start, end = helpers.grid([5, 5])
+    batch = Batch(dict.fromkeys("xy", np.zeros((5, 2, 2))), mask, start, end)
+    arguments = network_parameters(network), network_state(network), batch
+
+    def widths(function):
+        (body, *_) = loops(jax.make_jaxpr(function)(*arguments).jaxpr)
+        return sorted(variable.aval.shape[-1] for variable in body.outvars if variable.aval.shape[0] == 2)
+
+    assert widths(compile_network(network, ["cost"])).count(12) == 1
+    assert widths(compile_gradient(network, "cost")).count(12) == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.nodes.images import spread
-from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last, each_channel
+from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last, each_channel, few_terms
 
 axis_options = st.tuples(
     st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-1, 4), st.integers(-1, 4)
@@ -92,6 +92,27 @@ def test_values_and_gradients_agree_with_xla(options, maps: int, seed: int) -> N
     weights = kernel[..., 0]
     ours, backward = jax.vjp(each_channel(window), x, weights)
     theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel[..., None, :], 3), x, weights)
+    np.testing.assert_array_equal(ours, theirs)
+    for gradient, reference in zip(backward(ours), expected(ours), strict=True):
+        np.testing.assert_array_equal(gradient, reference)
+
+
+@settings(max_examples=6)
+@given(options=st.lists(axis_options, min_size=2, max_size=2), groups=st.sampled_from([1, 3]), seed=st.integers(0, 100))
+def test_few_terms_are_a_sum_only_where_there_is_no_gradient(options, groups: int, seed: int) -> None:
+    sizes, kernels, steps, distances, before, after = zip(*options, strict=True)
+    window = Window(steps, tuple(zip(before, after, strict=True)), (1, 1), distances)
+    axes = zip(sizes, window.padding, kernels, distances, strict=True)
+    if any(size + sum(pad) < (taps - 1) * far + 1 for size, pad, taps, far in axes):
+        return
+    random = np.random.default_rng(seed)
+    x = jnp.asarray(random.integers(-8, 9, (2, *sizes, 2 * groups)), np.float32)
+    kernel = jnp.asarray(random.integers(-8, 9, (*kernels, 2, 3 * groups)), np.float32)
+    values = few_terms(window, groups)
+    np.testing.assert_array_equal(values(x, kernel), by_xla(window, x, kernel, groups))
+    assert "convolution" not in jax.jit(values).lower(x, kernel).as_text()
+    ours, backward = jax.vjp(values, x, kernel)
+    theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel, groups), x, kernel)
     np.testing.assert_array_equal(ours, theirs)
     for gradient, reference in zip(backward(ours), expected(ours), strict=True):
         np.testing.assert_array_equal(gradient, reference)

@@ -20,7 +20,7 @@ def test_workers_know_each_other_from_the_first_exchange() -> None:
         found = list(pool.map(work, range(3)))
         for own, told in found:
             assert told == [[0, 10, 20], [0, 1, 2]]
-            assert [own.name(rank).partition(" on ")[0] for rank in range(3)] == [
+            assert [own.watch.name(rank).partition(" on ")[0] for rank in range(3)] == [
                 f"worker {rank} of 3 (process {os.getpid()}" for rank in range(3)
             ]
         list(pool.map(Communicator.close, [own for own, _ in found]))

@@ -17,7 +17,8 @@ from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.parallel import batching
 from cntkpy.trainers.parallel.batching import Part, SharedBatcher, SharedStack, whole
 from cntkpy.trainers.parallel.process_group import ProcessGroup
-from cntkpy.trainers.step import batching as step_batching
+from cntkpy.trainers.step import feed
+from cntkpy.trainers.step.feed import Placed, PlacedStack
 from cntkpy.trainers.step.shape import Shape
 
 
@@ -79,7 +80,7 @@ def test_sparse_inputs_fill_what_is_held_for_a_stack(monkeypatch: pytest.MonkeyP
     """One minibatch is as much as a stack may hold, so no second one is read before the workers meet."""
     sizes = [nbytes_of(values) for values in case([2, 2]).minibatch.streams.values()]
     assert len(sizes) == 2 and all(sizes)
-    for module in (batching, step_batching):
+    for module in (batching, feed):
         monkeypatch.setattr(module, "STACK_BYTES", sum(sizes) - 1)
     read = [0, 0]
 
@@ -137,29 +138,23 @@ def test_reading_on_while_a_stack_is_computed(
     def work(connection: Any) -> Any:
         group = ProcessGroup(connection, devices=[None] * 2, local=[None])
         own = SharedBatcher.like(batcher(minibatch_size=8), group)
-        stacks = own.stacks(failing(connection.rank), lambda number: number % 2 == 0)
+        made = own.stacks(failing(connection.rank), lambda number: number % 2 == 0)
+        stacks = Placed(made, lambda stack: PlacedStack(stack, stack.batch))
         found: list[Any] = []
         for _ in range(4):
             try:
-                found.append(next(stacks).samples.tolist())
+                found.append(next(stacks).stack.samples.tolist())
             except ends:
                 return [*found, "no more"]
-            own.prepare()
-            own.prepare()
-            found.append((count[connection.rank], made[connection.rank]))
+            if own.is_quick:
+                stacks.read_ahead()
+            found.append(count[connection.rank])
         return found
 
-    def counted(own: SharedBatcher, *given: Any) -> Any:
-        for stack in make(own, *given):
-            made[own.group.communicator.rank] += 1
-            yield stack
-
-    make = SharedBatcher._make  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(SharedBatcher, "_make", counted)
-    count, made = [0, 0], [0, 0]
-    read_and_made = [(2, 1), (4, 2), (6, 3)] if slow else [(4, 2), (6, 3), (6, 3)]
+    count = [0, 0]
+    read = [2, 4, 6] if slow else [4, 6, 6]
     for one in of_each(2, work):
-        assert one == [*(part for numbers in read_and_made for part in ([5, 5], numbers)), "no more"]
+        assert one == [*(part for number in read for part in ([5, 5], number)), "no more"]
 
 
 def test_the_whole_of_some_parts() -> None:

@@ -157,12 +157,12 @@ def test_messages_of_a_communicator() -> None:
         sums = connect(connection)
         assert sums is not None
         own = Communicator(connection.rank, 2)
-        own._client = store
+        own._client = own.watch._client = store
         own.use(sums.messages)
         found = [own.exchange({"rank": own.rank}), own.send(bytes([own.rank]))]
         assert not store.values
         long = own.exchange("x" * (MAX_MESSAGE_BYTES + own.rank))
-        own._lost = "worker 1 is gone"
+        own.watch.lost = "worker 1 is gone"
         try:
             if own.rank == 0:
                 own.barrier()

@@ -16,10 +16,10 @@ from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.rules.updates import momentum
-from cntkpy.trainers.step import batching
+from cntkpy.trainers.step import feed
 from cntkpy.trainers.step.axes import Placed
-from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.buckets import Buckets
+from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.state import EpochSettings
 from cntkpy.trainers.step.step import CompiledStep
 
@@ -39,7 +39,7 @@ LENGTHS = [([5, 2, 3, 1, 2], [1, 4, 2, 3, 2]), ([6, 6, 1, 2, 2], [3, 1, 1, 3, 1]
 @pytest.fixture(autouse=True)
 def small_networks_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences share slots in networks of any size."""
-    monkeypatch.setattr(batching, "PACKED_WEIGHTS", 0)
+    monkeypatch.setattr(feed, "PACKED_WEIGHTS", 0)
 
 
 def network(sparse: bool = False) -> ValidatedNetwork:
@@ -106,7 +106,7 @@ def test_every_sequence_has_its_own_cells(lengths: list[int], more: int) -> None
 
 
 def test_sequences_of_small_networks_have_slots_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batching, "PACKED_WEIGHTS", 1000)
+    monkeypatch.setattr(feed, "PACKED_WEIGHTS", 1000)
     net = network()
     (stack,) = CompiledStep(net, [net["ce"]], momentum()).batcher(6).stacks(iter(minibatches()), lambda number: False)
     assert all(isinstance(grid, Grid) for grid in stack.batch.axes.values())

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.readers.minibatch import Layout, Minibatch
-from cntkpy.trainers.step import batching, padding
-from cntkpy.trainers.step.batching import Batcher
+from cntkpy.trainers.step import feed, padding
+from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.stack import Stack
 
 never: Any = lambda number: False  # noqa: E731
@@ -107,7 +107,7 @@ def test_a_stack_is_no_larger_than_its_memory(monkeypatch: pytest.MonkeyPatch) -
     frames = [case([1] * 4)] * 6
     sizes = []
     for limit in (1, 400, 10**6):
-        monkeypatch.setattr(batching, "STACK_BYTES", limit)
+        monkeypatch.setattr(feed, "STACK_BYTES", limit)
         sizes.append([len(one.minibatches) for one in stacks(frames, minibatch_size=4)])
     assert sizes[0] == [1] * 6 and sizes[2] == [6]
     assert 1 < sizes[1][0] < 6
@@ -222,7 +222,7 @@ def test_streams_of_different_lengths_name_the_sequence(first: int, count: str) 
 
 def test_only_inputs_below_the_roots_are_fed() -> None:
     made = network()
-    names = [node.name for node in batching.input_nodes(made, [made["wx"]])]
+    names = [node.name for node in feed.input_nodes(made, [made["wx"]])]
     assert names == ["x"]
 
 
@@ -247,11 +247,11 @@ def test_few_data_are_worth_fewer_programs(monkeypatch: pytest.MonkeyPatch) -> N
 
     few = cells()
     assert len(set(few)) == 1
-    monkeypatch.setattr(batching, "COMPILE_WORK", 0)
+    monkeypatch.setattr(feed, "COMPILE_WORK", 0)
     assert len(set(cells())) == 2
     assert sum(few) <= 1.3 * sum(cells())
     monkeypatch.undo()
-    monkeypatch.setattr(batching, "LOOKAHEAD", 8)  # more may come
+    monkeypatch.setattr(feed, "LOOKAHEAD", 8)  # more may come
     assert len(set(cells())) == 2
     monkeypatch.undo()
     cases = [case([length] * 4, seed=n) for n, length in enumerate([4, 64] * 10)]
@@ -273,7 +273,7 @@ def test_a_slow_source_delays_the_first_step_by_seconds(
             given += 1
             yield case([n % 3 + 2], seed=n).minibatch
 
-    monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(feed.time, "monotonic", lambda: clock)
     next(batcher(chosen=3, capacity=1, hurries=hurries).stacks(source(), never))
     assert given == read
 
@@ -288,7 +288,7 @@ def test_a_source_that_stalls_delays_it_no_longer(monkeypatch: pytest.MonkeyPatc
             given += 1
             yield case([n % 3 + 2], seed=n).minibatch
 
-    monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(feed.time, "monotonic", lambda: clock)
     next(batcher(chosen=3, capacity=1).stacks(source(), never))
     assert given == 131
 
@@ -302,6 +302,6 @@ def test_what_is_there_is_trained_on_while_the_source_is_slow(monkeypatch: pytes
             clock += 0.3
             yield case([1] * 4).minibatch
 
-    monkeypatch.setattr(batching.time, "monotonic", lambda: clock)
+    monkeypatch.setattr(feed.time, "monotonic", lambda: clock)
     found = batcher(minibatch_size=4, exact=True).stacks(source(), never)
     assert [len(stack.minibatches) for stack in found] == [3, 3, 3, 1]

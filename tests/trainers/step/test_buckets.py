@@ -22,7 +22,7 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.evaluation.evaluate import minibatches
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.rules.updates import momentum
-from cntkpy.trainers.step.buckets import Buckets, choose_buckets
+from cntkpy.trainers.step.buckets import FIXED_WEIGHTS, MANY_BUCKETS, PROGRAM_WORK, Buckets, choose_buckets
 from cntkpy.trainers.step.class_labels import class_label_check
 from cntkpy.trainers.step.shape import Shape, round_to
 from cntkpy.trainers.step.state import EpochSettings
@@ -119,8 +119,8 @@ def test_minibatches_one_by_one(size, order, tmp_path):
     if order == "random":
         source = [source[k] for k in np.random.default_rng(2).permutation(len(source))]
     for minibatch in source[:: -1 if order == "descending" else 1]:
-        prepared = batcher._prepare(minibatch)
-        shape = batcher._shape(prepared)
+        prepared = batcher.prepared(minibatch)
+        shape = batcher.shape(prepared)
         assert shape.steps >= prepared.layout.T and shape.slots >= prepared.layout.S
     assert len(trainer.buckets.known) <= 20
 
@@ -207,24 +207,55 @@ def test_shapes_of_other_inputs_are_forgotten():
 @pytest.mark.parametrize("order", ["random", "ascending", "descending"])
 @pytest.mark.parametrize("slots", [1, 10, 50])
 @pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut"])
-def test_a_language_model_with_sentences_side_by_side(order, slots, cut):
-    """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` continue."""
+@pytest.mark.parametrize("weights", [0, 1e5, 1e7])
+def test_a_language_model_with_sentences_side_by_side(order, slots, cut, weights):
+    """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` continue.
+
+    Padding takes as long as the programs that are made, and a quarter more than the closest shapes of two per doubling.
+    """
     random = np.random.default_rng(slots)
     lengths = np.concatenate([np.arange(1, 201), np.exp(random.uniform(0, np.log(200), 900)).astype(int)])
     found, counts = np.unique(lengths, return_counts=True)
     groups = [(int(n), min(slots, int(c) - k)) for n, c in zip(found, counts, strict=True) for k in range(0, c, slots)]
     if order == "random":
         groups = [groups[k] for k in random.permutation(len(groups))]
-    shapes, cells, real = Buckets(), 0, 0
+    shapes, work, least = Buckets(), 0.0, 0.0
     for steps, sentences in groups[:: -1 if order == "descending" else 1] * 2:
         for begin in range(0, steps, cut or steps):
             own = Shape(min(cut or steps, steps - begin), slots if cut else sentences, ())
             own = Shape(own.steps, own.slots, ((max(1, int(own.cells**0.9)), 1),))
-            padded = shapes.fit(own, 100, slots_stay=bool(cut))
+            padded = shapes.fit(own, 100, slots_stay=bool(cut), weights=weights)
             assert padded.holds(own, np.inf) and (not cut or padded.slots == slots)
-            cells, real = cells + padded.cells, real + own.cells
-    assert len(shapes.known) <= 21 and cells < 3 * real
+            work, least = work + padded.work, least + own.rounded(2).work
+    program = PROGRAM_WORK / (FIXED_WEIGHTS + weights)
+    assert len(shapes.known) <= 30
+    padding = work - 1.25 * least
+    assert padding <= program * (1 + len(shapes.known)) or (len(shapes.known) > MANY_BUCKETS and padding < 0.9 * least)
     assert Buckets.from_json(json.loads(json.dumps(shapes.to_json()))) == shapes
+
+
+def test_minibatches_that_come_one_by_one_wait_for_one_program():
+    """Those of the classifier of `benchmarks/sequences.py --programs`, and a closer shape once its savings are worth
+    it."""
+    random = np.random.default_rng(0)
+    buckets, used = Buckets(), []
+    for _ in range(100):
+        lengths = random.integers(3, 60, random.integers(8, 33))
+        own = Shape(1, len(lengths), (), (int(lengths.max()),), (0, min(18, len(lengths))))
+        used.append(buckets.fit(own, 0, weights=26_000))
+    assert len(set(used)) == 1 and used[0].secondary == (64,)
+    short = [buckets.fit(Shape(1, 8, (), (5,), (0, 4)), 0, weights=26_000) for _ in range(400)]
+    assert short[0] == used[0] and short[-1].secondary[0] <= 8
+    assert len(set(short)) == 2
+    again = Buckets.from_json(json.loads(json.dumps(buckets.to_json())))
+    assert again == buckets
+
+
+def test_minibatches_of_equal_sequences_have_close_shapes():
+    buckets = Buckets()
+    assert buckets.fit(Shape(33, 20), 660, ragged=False) == Shape(40, 24)
+    assert buckets.fit(Shape(33, 20), 660, ragged=True) == Shape(40, 24)
+    assert Buckets().fit(Shape(33, 20), 660, ragged=True) == Shape(64, 24)
 
 
 def test_minibatches_of_frames_are_not_padded():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 
 def of_machine() -> int | None:
@@ -33,3 +36,18 @@ def peak_of_process() -> int | None:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def release_freed() -> None:
+    """Give memory that was freed back to the system, where the C library keeps it otherwise: that of glibc."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Any:
+    """Return `malloc_trim` of the C library; None: it has none."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,8 +1,7 @@
-"""cntk.contrib: exchange of values with other toolkits."""
+"""cntk.contrib: nothing of it is here; an import says what to use instead."""
 
 from ..missing import no_attribute
-from . import crosstalk
 
-__all__ = ["crosstalk"]
+__all__: list[str] = []
 
 __getattr__ = no_attribute("cntk.contrib", __all__)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, suggestion
 from cntkpy.networks.builders.ndl.definitions import Definitions
-from cntkpy.networks.builders.ndl.groups import ARRAYS, array_without_effect, tagged_group
+from cntkpy.networks.builders.ndl.groups import ARRAYS
 from cntkpy.networks.builders.ndl.parse import Array, Assignment, Call, Macro, Option, Statement, Word
 from cntkpy.networks.builders.ndl.scope import (
     NUMBER,
@@ -26,6 +26,7 @@ from cntkpy.networks.builders.ndl.scope import (
     Values,
     followed,
 )
+from cntkpy.networks.builders.ndl.tags import array_without_effect, tagged_group
 from cntkpy.networks.builders.ndl.text import Place, error
 
 MAX_DEPTH = 100  # macros inside macros, calls inside calls

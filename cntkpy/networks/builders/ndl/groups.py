@@ -1,14 +1,6 @@
-"""Groups of nodes: arrays and tags of NDL that name them."""
+"""Arrays of nodes with names of their own, which put nodes into the groups of a network."""
 
-from __future__ import annotations
-
-from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest, suggestion
-from cntkpy.networks.builders.ndl.parse import Option, Word
-from cntkpy.networks.builders.ndl.scope import Constant, Reference, Value
-from cntkpy.networks.builders.ndl.text import error, warning
-from cntkpy.networks.graph.network import GROUPS
-
-ARRAYS = {  # in the order in which they are looked at
+ARRAYS = {
     "featurenodes": "feature",
     "labelnodes": "label",
     "criterionnodes": "criterion",
@@ -16,26 +8,5 @@ ARRAYS = {  # in the order in which they are looked at
     "outputnodes": "output",
     "criterianodes": "criterion",
 }
+"""Groups by the arrays of nodes that a description may have, in the order in which CNTK reads them."""
 GROUP_ARRAYS = ("FeatureNodes", "LabelNodes", "CriterionNodes", "EvalNodes", "OutputNodes")
-
-
-def tagged_group(option: Option, value: Value) -> str:
-    """Return the group that a tag names; "" for a tag without a group."""
-    word = value.word if isinstance(value, Reference | Constant) else option.name
-    tag = word.text.lower()
-    group = "criterion" if tag == "criteria" else "evaluation" if tag.startswith("eval") else tag
-    if group not in (*GROUPS, "multiseq"):
-        hint = suggestion(word.text, GROUPS)
-        raise error("BadTag", f"unknown tag '{word.text}'; the tags are {', '.join(GROUPS)}", word.place, hint)
-    return group if group in GROUPS else ""
-
-
-def array_without_effect(name: Word) -> list[Diagnostic]:
-    """Return a warning of an array that names no group, because it is inside a macro or its name is misspelt."""
-    if name.text.lower() in ARRAYS:
-        message, hint = f"'{name.text}' has no effect inside a macro", "use the option tag= there"
-    elif meant := nearest(name.text, GROUP_ARRAYS):
-        message, hint = f"'{name.text}' is not the name of a group of nodes", f"did you mean '{meant}'?"
-    else:
-        return []
-    return [warning("UnknownGroup", message, name.place, hint)]

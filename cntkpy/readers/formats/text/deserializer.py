@@ -68,6 +68,7 @@ class TextFormatDeserializer:
         meanwhile = self._parsed.more if parse_ahead else None
         self.index = build_index(path, replace(index, main=main), data=self._file, meanwhile=meanwhile)
         self._local = threading.local()  # mostly other threads load
+        self._loads = 0
         self.table = self.index.table
         first = self.table.first
         spans = self.index.ends[first[1:] - 1] - self.index.begins[first[:-1]]
@@ -92,6 +93,7 @@ class TextFormatDeserializer:
 
     def load_chunk(self, chunk: int) -> Chunk:
         """All sequences of a chunk, read in one go."""
+        self._loads += 1
         these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
         if (kept := self._parsed.take(chunk)) is not None:
             RECENTLY.release(self, kept.nbytes)
@@ -99,7 +101,10 @@ class TextFormatDeserializer:
         begins, ends = self.index.begins[these], self.index.ends[these]
         from_, to = begins[:1], ends[-1:]
         begins, ends = begins - from_[0], ends - from_[0]
-        return self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
+        result = self._load((from_, to, np.zeros(1, np.int64)), begins, ends, these)
+        if self._loads % len(self.chunk_bytes) == 0:  # mostly those were all
+            self._local.buffer = None
+        return result
 
     def _parse_ahead(self, offsets: np.ndarray, sizes: np.ndarray, samples: np.ndarray) -> Kept | None:
         """Parse a chunk before the index is complete; None if it has errors, which are counted when it is needed."""

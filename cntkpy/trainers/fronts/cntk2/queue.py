@@ -18,10 +18,9 @@ from cntkpy.networks.nodes.host.kinds import is_failed, raise_failure
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.loop import StepRunner, TrainedStack, not_a_number
-from cntkpy.trainers.step.batching import CAPACITY, STACK_BYTES, Batcher
 from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.context import Callback
-from cntkpy.trainers.step.stack import Stack
+from cntkpy.trainers.step.feed import CAPACITY, STACK_BYTES, Batcher, Placed, PlacedStack, Pushed
 from cntkpy.trainers.step.state import EpochSettings
 from cntkpy.trainers.step.state_arrays import UpdateState
 from cntkpy.trainers.step.step import CompiledStep
@@ -31,7 +30,7 @@ MAX_UNREAD = 2
 
 
 class ObjectiveStep:
-    """The compiled step of an objective, and its batchers.
+    """The compiled step of an objective, and its feeds.
 
     Args:
         make: makes the step, when it is first needed, with the padded shapes of minibatches.
@@ -42,8 +41,9 @@ class ObjectiveStep:
         self._step: CompiledStep | None = None
         self._changing = 0
         """Number of constants that were known to change when the step was compiled."""
-        self._batchers: dict[bool, Batcher] = {}
-        """By whether they take a minibatch alone."""
+        self._feeds: dict[bool, Placed] = {}
+        """By whether a stack has room for one minibatch only."""
+        self._shared: Batcher | None = None
 
     @property
     def started(self) -> bool:
@@ -63,7 +63,7 @@ class ObjectiveStep:
             self.step.begin(start_values(network), updates)
             return
         self._changing = len(network.changing)
-        self.renew_batchers()
+        self.drop_feeds()
         self._step = self._make(self.step.buckets)
         self._step.reload_updates(updates)
 
@@ -74,15 +74,23 @@ class ObjectiveStep:
         else:
             self.load(network, copy.deepcopy(self.step.updates()))
 
-    def batcher(self, alone: bool, size: int, capacity: int = CAPACITY) -> Batcher:
-        """Return the batcher of minibatches that come alone, or of several; frames are padded to `size` samples."""
-        if alone not in self._batchers:
-            self._batchers[alone] = self.step.batcher(size, 1 if alone else capacity, chosen=0)
-        return self._batchers[alone]
+    def feed(self, source: Pushed, alone: bool, size: int) -> Placed:
+        """Return the feed of minibatches that come alone, or of several; frames are padded to `size` samples."""
+        if alone not in self._feeds:
+            batcher = self.step.batcher(size, 1 if alone else CAPACITY, chosen=0)
+            self._feeds[alone] = Placed(batcher.stacks(source, lambda number: False), self.step.place)
+        return self._feeds[alone]
 
-    def renew_batchers(self) -> None:
-        """Drop the batchers, so that others are made."""
-        self._batchers = {}
+    def shared_feed(self, minibatch: Minibatch | None, size: int) -> Placed:
+        """Return the feed of the next minibatch of all workers, of which this one has `minibatch`; None: nothing."""
+        if self._shared is None:
+            self._shared = self.step.batcher(size, 1, chosen=0)  # a block of local SGD begins with it
+        source = Pushed([] if minibatch is None or not minibatch.num_sequences else [minibatch])
+        return Placed(self._shared.stacks(source, lambda number: True), self.step.place)
+
+    def drop_feeds(self) -> None:
+        """Drop the feeds, so that others are made."""
+        self._feeds, self._shared = {}, None
 
 
 class StepQueue:
@@ -102,8 +110,8 @@ class StepQueue:
         self.now = now
         self.changed = self.always_stacked = False
         self.size = 0
-        self._pending: list[Minibatch] = []
-        self._pending_bytes = 0
+        self._source = Pushed()
+        self._bytes = 0
         self._settings: EpochSettings | None = None
         self._runner = StepRunner(self._read)
         self._totals = self._last = Totals()
@@ -111,7 +119,7 @@ class StepQueue:
     @property
     def is_full(self) -> bool:
         """Return whether as much is collected as one call takes."""
-        return len(self._pending) >= CAPACITY or self._pending_bytes > STACK_BYTES
+        return len(self._source.waiting) >= CAPACITY or self._bytes > STACK_BYTES
 
     def add(self, minibatch: Minibatch, settings: EpochSettings, callbacks: Sequence[Callback] = ()) -> None:
         """Train on a minibatch, now or together with later ones.
@@ -121,28 +129,33 @@ class StepQueue:
             settings: Of the minibatch.
             callbacks: Get the minibatch before it is trained on, and now.
         """
-        if self._pending and (
+        waiting = self._source.waiting
+        if waiting and (
             callbacks
             or (settings is not self._settings and settings != self._settings)
-            or self._pending[-1].truncated != minibatch.truncated
+            or waiting[-1].truncated != minibatch.truncated
         ):
             self.flush()
         self.changed = True
         self._settings = settings
-        self._pending.append(minibatch)
-        self._pending_bytes += minibatch.nbytes
+        waiting.append(minibatch)
+        self._bytes += minibatch.nbytes
         if callbacks:
             self.flush(callbacks)
 
     def flush(self, callbacks: Sequence[Callback] = ()) -> None:
         """Train on what was collected; its results are not waited for. `callbacks` get the only minibatch before."""
-        if not self._pending:
+        waiting = self._source.waiting
+        if not waiting:
             return
-        minibatches, self._pending, self._pending_bytes = self._pending, [], 0
-        alone = len(minibatches) == 1 and not self.always_stacked
-        batcher = self.now.batcher(alone, self._first_size(minibatches[0]))
-        for stack in batcher.stacks(iter(minibatches), lambda number: False):
-            self._run(stack, callbacks)
+        alone = len(waiting) == 1 and not self.always_stacked
+        feed, self._bytes = self.now.feed(self._source, alone, self._first_size(waiting[0])), 0
+        try:
+            for placed in feed:
+                self._run(placed, callbacks)
+        except BaseException:
+            self._forget()
+            raise
 
     def train_with_others(
         self, minibatch: Minibatch | None, settings: EpochSettings, renew: bool, callbacks: Sequence[Callback] = ()
@@ -157,12 +170,10 @@ class StepQueue:
         """
         self._settings = settings
         if renew:
-            self.now.renew_batchers()
-        batcher = self.now.batcher(False, self._first_size(minibatch), capacity=1)
-        source = iter([] if minibatch is None or not minibatch.num_sequences else [minibatch])
-        for stack in batcher.stacks(source, lambda number: True):
-            samples = int(stack.sizes(False).sum())
-            self._run(stack, callbacks)
+            self.now.drop_feeds()
+        for placed in self.now.shared_feed(minibatch, self._first_size(minibatch)):
+            samples = int(placed.stack.sizes(False).sum())
+            self._run(placed, callbacks)
             self.changed = True
             yield samples
 
@@ -170,9 +181,15 @@ class StepQueue:
         self.size = self.size or max(1, minibatch.num_samples if minibatch is not None else 1)
         return self.size
 
-    def _run(self, stack: Stack, callbacks: Sequence[Callback]) -> None:
+    def _forget(self) -> None:
+        """Drop what was collected."""
+        self._source.waiting.clear()
+        self._bytes = 0
+        self.now.drop_feeds()
+
+    def _run(self, placed: PlacedStack, callbacks: Sequence[Callback]) -> None:
         assert self._settings is not None
-        self._runner.run(self.now.step, stack, self._settings, callbacks)
+        self._runner.run(self.now.step, placed, self._settings, callbacks)
         self._runner.collect(but=MAX_UNREAD)
 
     def collect(self) -> tuple[Totals, Totals]:
@@ -217,7 +234,6 @@ class StepQueue:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go to a position that `state` has returned; what was collected is dropped."""
-        self._pending, self._pending_bytes = [], 0
-        self.now.renew_batchers()
+        self._forget()
         self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))
         self._totals, self._last = Totals.of_loss(*state["totals"]), Totals.of_loss(*state["last"])

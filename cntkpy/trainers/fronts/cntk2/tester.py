@@ -142,9 +142,18 @@ class Tested:
         self._tests.summarize()
 
 
-def writers_of(writers: object) -> list[ProgressWriter]:
-    """Return the progress writers of what a program gives."""
-    return [writer for writer in as_list(writers) if writer is not None]
+def writers_of(writers: object, main: bool | None = None) -> list[ProgressWriter]:
+    """Return the progress writers of what a program gives; `main`: attach them to a trainer, of the main worker or not.
+
+    Raises:
+        ArgumentError: One that is attached is something else.
+    """
+    result = [writer for writer in as_list(writers) if writer is not None]
+    if main is not None:
+        for writer in result:
+            check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
+            writer.attach(main)
+    return result
 
 
 class Tester(Tested):

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.function import Function, as_function
-from cntkpy.networks.files.model_file import save_model
 from cntkpy.networks.graph.network import Network
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, Checkpoint
 from cntkpy.trainers.fronts.cntk2.checks import check_filename, check_flag, check_json, check_type
 from cntkpy.trainers.fronts.cntk2.objective import Objective, learners_of, loss_and_metric
-from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter
 from cntkpy.trainers.fronts.cntk2.sized import SizedObjectives
 from cntkpy.trainers.fronts.cntk2.tester import Tested, writers_of
 from cntkpy.trainers.fronts.cntk2.timing import LastMinibatch
@@ -41,6 +37,7 @@ class Trainer(Tested):
         progress_writers: report the progress.
 
     Attributes:
+        queue: the minibatches on their way through the compiled step.
         seed: of random masks.
     """
 
@@ -55,30 +52,19 @@ class Trainer(Tested):
         self.loss_function, self.evaluation_function = loss_and_metric(function, criterion)
         self.learners = learners_of(learners)
         self.workers = Workers.of(self.learners)
-        writers = writers_of(progress_writers)
-        for writer in writers:
-            check_type("a progress writer", writer, ProgressWriter, "ProgressPrinter(tag='Training')")
-            writer.attach(self.workers.main)
-        criteria = [self.loss_function]
-        if self.evaluation_function is not None:
-            criteria.append(self.evaluation_function)
+        writers = writers_of(progress_writers, self.workers.main)
+        metric = [] if self.evaluation_function is None else [self.evaluation_function]
         outputs = function.roots if function is not None else ()
-        objectives = SizedObjectives(criteria, "criterion", outputs, self.learners)
-        if objectives.is_free and self.workers.size > 1:
-            message = (
-                "several workers train one network; this one has a size for each minibatch (FreeDimension, unpack)"
-            )
-            raise ArgumentError(message, "train on one worker, or give inputs one size")
+        objectives = SizedObjectives([self.loss_function, *metric], "criterion", outputs, self.learners)
+        if objectives.is_free:
+            self.workers.refuse_free_sizes()
         super().__init__(objectives, writers)
         self._training = Training(objectives, self.workers.alone)
         self.queue = self._training.queue
-        """The minibatches on their way through the compiled step."""
         self._updates = Updates(self._training, self.learners, self.workers, self.progress_writers)
         self._last_minibatch = LastMinibatch()
         self._shown = ShownOutputs()
         self.seed = 0
-
-    # ------------------------------------------------------------------------------------------------- what it is
 
     def __repr__(self) -> str:
         metric = f", metric={self.evaluation_function!r}" if self.evaluation_function is not None else ""
@@ -147,8 +133,6 @@ class Trainer(Tested):
         """Return the inputs that the criteria depend on."""
         return tuple(known.function for known in self.arguments.inputs)
 
-    # ------------------------------------------------------------------------------------------------- training
-
     def train_minibatch(
         self,
         arguments: object,
@@ -173,27 +157,19 @@ class Trainer(Tested):
         minibatch = self.minibatch(arguments, continued=True) if not _is_empty(arguments) else None
         if is_sweep_end is not None:
             check_flag("train_minibatch", "is_sweep_end", is_sweep_end)
-        if minibatch is not None and is_sweep_end is not None:
-            minibatch.end_of_sweep = is_sweep_end
+            if minibatch is not None:
+                minibatch.end_of_sweep = is_sweep_end
         if outputs is None:
             return self.train(minibatch)
-        wanted = list(outputs.outputs if isinstance(outputs, Function) else outputs)
-        if not wanted:
+        if not (wanted := list(outputs.outputs if isinstance(outputs, Function) else outputs)):
             return self.train(minibatch), {}
         self._training.use(minibatch)
         self.queue.flush()
-        shown: dict[Function, Any] = {}
-        return self._train(minibatch, [self._shown.taker(self._training.objective, wanted, shown)]), shown
+        shown, take = self._shown.taker(self._training.objective, wanted)
+        return self._train(minibatch, [take]), shown
 
     def train(self, minibatch: Minibatch | None) -> bool:
-        """Train on a minibatch whose streams are called like the input nodes.
-
-        Args:
-            minibatch: this worker's data; None: there are none.
-
-        Returns:
-            Whether any worker had data.
-        """
+        """Train on a minibatch whose streams are called like the input nodes; return whether any worker had data."""
         return self._train(minibatch)
 
     def _train(self, minibatch: Minibatch | None, callbacks: Sequence[Callback] = ()) -> bool:
@@ -206,9 +182,9 @@ class Trainer(Tested):
     def print_node_timing(self) -> None:
         """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
         self._training.release()
-        self._training.objective.model.load()
-        network, nodes = self._training.objective.model.network, self._training.objective.nodes
-        self._last_minibatch.print_times("Trainer", network, nodes, True)
+        objective = self._training.objective
+        objective.model.load()
+        self._last_minibatch.print_times("Trainer", objective.model.network, objective.nodes, True)
 
     def release(self) -> None:
         """Show the parameters as they are now."""
@@ -224,8 +200,6 @@ class Trainer(Tested):
         self._last_minibatch.keep(minibatch)
         return super().test(minibatch)
 
-    # ------------------------------------------------------------------------------------------------- checkpoints
-
     def save_checkpoint(self, filename: str | Path, external_state: dict[str, Any] | None = None) -> None:
         """Write the model to a file, and next to it (`.ckp`) everything that training needs to resume bit for bit.
 
@@ -235,15 +209,7 @@ class Trainer(Tested):
         """
         check_filename(filename)
         check_json(external_state)
-        values, arrays = self._updates.snapshot()
-        values |= {"seed": self.seed, "external": self.workers.exchange(external_state or {})}
-        self._training.release()
-        if self.workers.main:
-            model = self._training.objective.model
-            model.load()
-            save_model(filename, model.network)
-            Checkpoint(PROGRAM, values, arrays).save(f"{filename}.ckp")
-        self.workers.wait()
+        self._updates.save(filename, self.seed, external_state or {})
 
     def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
         """Resume where a checkpoint was written.
@@ -258,15 +224,8 @@ class Trainer(Tested):
             UserError: it is not a checkpoint, or that of another network.
         """
         check_filename(filename)
-        path = f"{filename}.ckp"
-        try:
-            checkpoint = Checkpoint.load(path, PROGRAM)
-        except FileNotFoundError:
-            raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
-        self._updates.restore(path, checkpoint)
-        values = checkpoint.values
-        self.seed = int(values["seed"])
-        return values["external"][self.workers.rank]
+        self.seed, external_state = self._updates.restore(f"{filename}.ckp")
+        return external_state
 
 
 class ShownOutputs:
@@ -275,14 +234,14 @@ class ShownOutputs:
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
 
-    def taker(self, objective: Objective, wanted: list[Function], shown: dict[Function, Any]) -> Callback:
-        """Return a callback that takes values in a step of training.
+    def taker(self, objective: Objective, wanted: list[Function]) -> tuple[dict[Function, Any], Callback]:
+        """Return a dictionary, and a callback that puts values into it in a step of training.
 
         Args:
             objective: Is trained.
             wanted: Functions.
-            shown: Gets their values.
         """
+        shown: dict[Function, Any] = {}
         known, roots = self._known.setdefault(objective, {}), tuple(function.root for function in wanted)
         if roots not in known:
             known[roots] = Values(wanted, objective.roots, objective.sizes)
@@ -295,7 +254,7 @@ class ShownOutputs:
                 message = f"the criterion does not depend on the input {error}, so a minibatch has no data for it"
                 raise ArgumentError(message, "evaluate the output by itself: f.eval(data)") from None
 
-        return take
+        return shown, take
 
 
 def _is_empty(arguments: object) -> bool:

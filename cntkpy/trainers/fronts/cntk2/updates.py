@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.files.model_file import save_model
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.checkpoint import Arrays, Checkpoint, not_a_checkpoint
+from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.fronts.cntk2.learners import Learner
 from cntkpy.trainers.fronts.cntk2.objective import CurrentSettings
 from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter
@@ -120,23 +123,42 @@ class Updates:
 
     # ---- checkpoints
 
-    def snapshot(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the values and the arrays of a checkpoint."""
-        values, arrays = self._training.snapshot()
+    def save(self, filename: str | Path, seed: int, external: Mapping[str, Any]) -> None:
+        """Write the model, and next to it a checkpoint.
+
+        Args:
+            filename: The model file.
+            seed: Of random masks.
+            external: Values of the program's own.
+        """
+        workers, training = self._workers, self._training
+        values, arrays = training.snapshot()
         values |= {
             **asdict(self.counts),
             "learners": [[lr.samples_seen, lr.sweeps, *lr.rate_since] for lr in self._learners],
             "writers": [writer.saved_state() for writer in self._writers],
-            "workers": self._workers.size,
+            "workers": workers.size,
+            "seed": seed,
+            "external": workers.exchange(external),
         }
-        return values, arrays
+        training.release()
+        if workers.main:
+            model = training.objective.model
+            model.load()
+            save_model(filename, model.network)
+            Checkpoint(PROGRAM, values, arrays).save(f"{filename}.ckp")
+        workers.wait()
 
-    def restore(self, path: str, checkpoint: Checkpoint) -> None:
-        """Resume from a checkpoint, whose arrays are emptied.
+    def restore(self, path: str) -> tuple[int, dict[str, Any]]:
+        """Resume from a checkpoint; return the seed of random masks, and the program's own values.
 
         Raises:
-            UserError: It is that of another network, or of another number of workers.
+            UserError: There is none, or it is that of another network, or of another number of workers.
         """
+        try:
+            checkpoint = Checkpoint.load(path, PROGRAM)
+        except FileNotFoundError:
+            raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
         values = checkpoint.values
         if int(values["workers"]) != self._workers.size:
             raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
@@ -147,3 +169,4 @@ class Updates:
         for writer, state in zip(self._writers, values["writers"], strict=False):
             writer.take_state(state)
         self.counts = Counts(*(int(values[field.name]) for field in fields(Counts)))
+        return int(values["seed"]), values["external"][self._workers.rank]

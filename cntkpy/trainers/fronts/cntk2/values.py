@@ -30,8 +30,8 @@ from cntkpy.trainers.fronts.cntk2.padded_sizes import PaddedSizes
 from cntkpy.trainers.fronts.cntk2.samples import Samples, made_samples
 from cntkpy.trainers.fronts.cntk2.timing import LastMinibatch
 from cntkpy.trainers.fronts.cntk2.training_functions import TrainingFunctions
-from cntkpy.trainers.step.batching import Batcher
 from cntkpy.trainers.step.context import StepContext, minibatch_of
+from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.stack import Stack
 
 T = TypeVar("T")

@@ -159,6 +159,16 @@ class Workers:
         """Return whether it writes files."""
         return self._connection.main
 
+    def refuse_free_sizes(self) -> None:
+        """See that several workers do not train a network that has a size for each minibatch.
+
+        Raises:
+            ArgumentError: They would.
+        """
+        if self.size > 1:
+            message = "several workers train a network; this one has a size for each minibatch (FreeDimension, unpack)"
+            raise ArgumentError(message, "train on one worker, or give inputs one size")
+
     def share(self, samples: int) -> tuple[int, int]:
         """Among how many workers the data are shared after this many samples, and which part is that of this one."""
         learner = self._learner

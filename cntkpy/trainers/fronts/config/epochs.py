@@ -13,6 +13,7 @@ from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.graph.network import ValidatedNetwork as Network
 from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest, state_of
+from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import partial_name
 from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate, minibatches
 from cntkpy.trainers.evaluation.evaluator import Evaluator
@@ -31,6 +32,7 @@ from cntkpy.trainers.parameters.sgd import UNLIMITED, SGDParameters
 from cntkpy.trainers.rules.rules import network_settings, rule_name
 from cntkpy.trainers.schedules.schedules import Schedules, time_constant
 from cntkpy.trainers.step.context import Callback
+from cntkpy.trainers.step.feed import Stage, Through
 from cntkpy.trainers.step.not_finite import NotFinite
 from cntkpy.trainers.step.pieces import pieces_of
 from cntkpy.trainers.step.state import EpochSettings
@@ -99,16 +101,16 @@ class EpochTrainer:
         saved = self.saved = self._saved_epoch(epoch, rate, minibatch_size)
         if saved.position is not None:
             log.info("Resuming after minibatch %d of this epoch.", saved.position.done)
-        data = saved.data(EpochRequest(minibatch_size, epoch, p.epoch_size or None))
+        data: Stage[Minibatch] = saved.data(EpochRequest(minibatch_size, epoch, p.epoch_size or None))
         if not epoch and saved.position is None:
-            data = warned_of_scales(step.network, nodes, data)
+            data = Through(data, partial(warned_of_scales, step.network, nodes))
         lines = self.log.lines(nodes, epoch, minibatch_size)
         hooks = [self.log.bar(nodes, epoch), lines, FiniteCriterion(step, epoch), *self._detailed()]
         if self.log.samples:
             minibatches = self.log.samples / minibatch_size
             hooks.append(ClusterProgress(self.log.reporting.tracing, epoch, minibatches))
         view = EpochView(self.log.frequency, [*hooks, saved], p.perf_trace_level > 0, self.callbacks)
-        run = Loop(step, self._settings(epoch, rate, minibatch_size), view, saved.position)
+        run = Loop(step, self._settings(epoch, rate, minibatch_size), view, saved.position, saved.state)
         position = run.train(data, minibatch_size)
         if not saved.finished:
             step.finish_epoch()

@@ -8,20 +8,19 @@ are padded, and the sums of the criteria so far.
 import hashlib
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.stopping import UNSAVED, Stopped
 from cntkpy.readers.contracts import MinibatchReader
-from cntkpy.readers.epochs import EpochRequest, set_state, state_of
-from cntkpy.readers.minibatch import Minibatch
+from cntkpy.readers.epochs import EpochRequest
 from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 from cntkpy.trainers.hooks import Hook, Position, Running
 from cntkpy.trainers.parallel.training import ParallelTraining
-from cntkpy.trainers.step.reading import following, start_epoch
+from cntkpy.trainers.step.feed import State
+from cntkpy.trainers.step.reading import EpochSource
 from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
@@ -102,8 +101,7 @@ class SavedEpoch(Hook):
         self._settings, self._parallel = settings, parallel
         self._minutes, self._stop = minutes, stop
         self._saved = time.monotonic()
-        self._collected: Callable[[], Position] | None = None
-        self._states: deque[tuple[int, dict[str, Any]]] = deque()
+        self._run: Running | None = None
         self._partial = load_partial(path, settings)
         self.position: Position | None = None
         self.finished = False
@@ -114,19 +112,15 @@ class SavedEpoch(Hook):
             self.position = Position.from_json(trainer.nodes, values["position"])
             self.finished = bool(values["position"].get("finished", False))
 
-    def data(self, request: EpochRequest) -> Iterator[Minibatch]:
-        """Yield the minibatches that are left; the reader's states after those that are read ahead are kept."""
-        start_epoch(self._reader, request)
-        if self._partial is not None:
-            set_state(self._reader, self._parallel.own(self._partial.values["reader"]))
-        number = self.position.done if self.position is not None else 0
-        self._states.append((number, state_of(self._reader)))
-        for minibatch, state in following(self._reader, states=True):
-            if self._stop() and self._parallel.stops_while_reading:
-                raise Stopped  # a stack may take long to fill
-            number += 1
-            self._states.append((number, state))
-            yield minibatch
+    @property
+    def state(self) -> State | None:
+        """Return the position of the data where the epoch resumes; None: at its beginning."""
+        return self._parallel.own(self._partial.values["reader"]) if self._partial is not None else None
+
+    def data(self, request: EpochRequest) -> EpochSource:
+        """Return the minibatches of the epoch."""
+        self._source = EpochSource(self._reader, request, lambda: self._stop() and self._parallel.stops_while_reading)
+        return self._source
 
     def on_stopped(self, run: Running) -> None:
         """Save the state after the last stack."""
@@ -138,16 +132,15 @@ class SavedEpoch(Hook):
         Raises:
             Interrupted: The run should stop.
         """
-        self._collected, done = run.collected, run.position.done
+        self._run = run
         UNSAVED.set()
-        while len(self._states) > 1 and self._states[1][0] <= done:
-            self._states.popleft()
         due = self._minutes > 0 and time.monotonic() - self._saved >= 60 * self._minutes
         stop, due = self._parallel.any_of(self._stop(), due)
-        if not (stop or due) or not self._states:  # stopped before the first minibatch: the files have everything
+        state = run.data_state() if stop or due else None
+        if state is None:  # stopped before the first minibatch: the files have everything
             return
         self._saved = time.monotonic()
-        self._save(run.collected())
+        self._save(run.collected(), state)
         if stop:
             raise Interrupted(
                 f"the state after {run.position.done} minibatches of the epoch is saved in {self._path}; "
@@ -160,15 +153,16 @@ class SavedEpoch(Hook):
         Raises:
             Interrupted: Always.
         """
-        position = self._collected() if self._collected is not None else self.position
-        self._save(position or Position.start(self._trainer.nodes), finished=True)
+        position = self._run.collected() if self._run is not None else self.position
+        state = self._run.data_state() if self._run is not None else self._source.get_state()
+        self._save(position or Position.start(self._trainer.nodes), state, finished=True)
         raise Interrupted(
             f"the state at the end of the epoch is saved in {self._path}; start the same command again to resume"
         )
 
-    def _save(self, position: Position, finished: bool = False) -> None:
+    def _save(self, position: Position, state: State | None, finished: bool = False) -> None:
         UNSAVED.set()
-        state = next(state for number, state in reversed(self._states) if number <= position.done)
+        assert state is not None
         values = {
             "position": position.to_json() | ({"finished": True} if finished else {}),
             "reader": self._parallel.gather(state),

@@ -22,6 +22,7 @@ from cntkpy.trainers.log.reporting import Reporting
 from cntkpy.trainers.parallel.training import ParallelTraining
 from cntkpy.trainers.parameters.sgd import SGDParameters
 from cntkpy.trainers.rules.rules import regularisation, update_rule, warn_of_idle_settings
+from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.reading import CountedReader, WrappedReader
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.step import CompiledStep
@@ -128,7 +129,7 @@ class Start:
         part.restore_epoch(checkpoint.values["reader"])
         counted.last_slots = schedule.get("last_slots", 0)
         if "shapes" in schedule:  # so that minibatches are padded as before, and sums rounded alike
-            step.pad_to(schedule["shapes"])
+            step.buckets = Buckets.from_json(schedule["shapes"])
 
 
 def warn_of_reset(names: list[str]) -> None:

@@ -82,3 +82,17 @@ def test_what_the_machine_has() -> None:
     found = [memory.of_process(), memory.peak_of_process(), memory.of_machine()]
     known = [one for one in found if one is not None]
     assert all(one > 1 << 20 for one in known) and max(known, default=0) == (found[2] or max(known, default=0))
+
+
+@pytest.mark.skipif(memory._trim() is None, reason="the C library has no malloc_trim")
+def test_freed_memory_goes_back_to_the_system() -> None:
+    blocks = [bytes(2000) for _ in range(50_000)]
+    kept = blocks[::100]
+    del blocks
+    before = memory.of_process()
+    memory.release_freed()
+    after = memory.of_process()
+    assert before is not None
+    assert after is not None
+    assert after < before - (50 << 20)
+    assert len(kept) == 500

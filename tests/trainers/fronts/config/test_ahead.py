@@ -6,6 +6,7 @@ where it reads and where it waits for the device, so the numbers are exact.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +18,8 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate
 from cntkpy.trainers.hooks import Frequency, Hook, Running
 from cntkpy.trainers.loop import EpochView, Loop, _capacity  # pyright: ignore[reportPrivateUsage]
-from cntkpy.trainers.step import ahead
-from cntkpy.trainers.step.ahead import PlacedStack, StacksAhead
-from cntkpy.trainers.step.batching import CAPACITY
+from cntkpy.trainers.step import feed
+from cntkpy.trainers.step.feed import CAPACITY, Placed, PlacedStack, Stage, Unsaved
 
 NODE: Any = SimpleNamespace(name="ce", operation="", axis=None, kind=SimpleNamespace(last_counts=False))
 SAMPLES = 2
@@ -54,6 +54,7 @@ class SimulatedDevice:
     copy: float
     compute: float
     copies: bool = True
+    is_quick: bool = False
     now: float = 0.0
     copied: float = 0.0
     computed: float = 0.0
@@ -74,10 +75,10 @@ class SimulatedDevice:
     def batcher(self, size: int, capacity: int) -> "SimulatedDevice":
         return self
 
-    def prepare(self) -> None:
-        """See `Batcher`."""
+    def stacks(self, data: Iterator[Minibatch], is_due: Any) -> Stage[Any]:
+        return Unsaved(self._stacks(data))
 
-    def stacks(self, data: Iterator[Minibatch], is_due: Any) -> Iterator[Any]:
+    def _stacks(self, data: Iterator[Minibatch]) -> Iterator[Any]:
         for minibatch in data:
             self.now += self.read
             yield SimpleNamespace(minibatches=[minibatch], samples=np.array([SAMPLES]), counts=None)
@@ -219,7 +220,7 @@ def test_what_placing_raises_comes_after_the_stacks_before() -> None:
 
 def test_slow_data_are_not_waited_for_before_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(ahead, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(feed, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     given: list[int] = []
 
     def slow() -> Iterator[Any]:
@@ -228,12 +229,11 @@ def test_slow_data_are_not_waited_for_before_a_line(monkeypatch: pytest.MonkeyPa
             given.append(number)
             yield number
 
-    stacks, early = StacksAhead(slow(), lambda stack: PlacedStack(stack, None), early=True), []
-    for number in stacks:
-        stacks.take_placed(number)
+    placed, early = Placed(Unsaved(slow()), partial(PlacedStack, batch=None)), []
+    for _ in placed:
         before = len(given)
-        stacks.read()
-        stacks.place()
+        if not placed.is_slow:
+            placed.read_ahead()
         early.append(len(given) > before)
     assert early == [True, False, False, True, False]  # the first slow one cannot be known; the last is the end
 

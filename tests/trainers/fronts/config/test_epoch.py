@@ -12,6 +12,7 @@ from cntkpy.trainers.fronts.config.epoch import FiniteCriterion, up_to
 from cntkpy.trainers.hooks import Frequency, Hook, Position, Running
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.loop import EpochView, Loop
+from cntkpy.trainers.step.feed import PlacedStack, Unsaved
 
 NODES: Any = [
     SimpleNamespace(name="ce", axis=None, kind=SimpleNamespace(last_counts=False)),
@@ -24,20 +25,20 @@ class Stacks:
 
     def __init__(self, capacity: int) -> None:
         self.capacity, self.nodes = capacity, NODES
-        self.copies = False
+        self.copies = self.is_quick = False
         self.firsts: list[int] = []
         self.forgotten = 0
 
     def forget(self) -> None:
         self.forgotten += 1
 
-    def prepare(self) -> None:
-        """See `Batcher`."""
-
     def batcher(self, size: int, capacity: int) -> "Stacks":
         return self
 
-    def stacks(self, data: Any, is_due: Any) -> Any:
+    def stacks(self, data: Any, is_due: Any) -> Unsaved[Any]:
+        return Unsaved(self._stacks(data, is_due))
+
+    def _stacks(self, data: Any, is_due: Any) -> Any:
         pending: list[Minibatch] = []
         for number, minibatch in enumerate(data, 1):
             pending.append(minibatch)
@@ -47,13 +48,13 @@ class Stacks:
         if pending:
             yield stack_of(pending)
 
-    def place(self, stack: Any) -> Any:
-        return stack
+    def place(self, stack: Any) -> PlacedStack:
+        return PlacedStack(stack, stack)
 
-    def run(self, stack: Any, settings: Any, first: int, callbacks: Any = ()) -> np.ndarray:
+    def run(self, placed: PlacedStack, settings: Any, first: int, callbacks: Any = ()) -> np.ndarray:
         self.firsts.append(first)
         values = np.zeros((self.capacity, 2))
-        for k, minibatch in enumerate(stack.minibatches):
+        for k, minibatch in enumerate(placed.stack.minibatches):
             values[k] = minibatch.keys[0], 1
         return values
 

@@ -41,9 +41,8 @@ def _record(text: Text, begin: int, end: int) -> RecordLiteral:
 
 
 def _value(member: Place) -> Expression:
-    """Parse a member; all before it is blank, so that places stay."""
-    blank = " " * member.start
-    (definition,) = parse_members(member.text, blank + member.text.string[member.start : member.end]).members.values()
+    """Parse a member."""
+    (definition,) = parse_members(*member).members.values()
     return definition.value
 
 

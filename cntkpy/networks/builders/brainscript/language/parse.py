@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from functools import cache
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, suggestion
 from cntkpy.cntk_config.base.source import Text
+from cntkpy.grammar.tables import NotAcceptedError, table_parser
 from cntkpy.networks.builders.brainscript.language.source import WORDS, Place, error
 from cntkpy.networks.builders.brainscript.language.syntax import (
     ArrayLiteral,
@@ -44,10 +43,10 @@ MAX_HEIGHT = 40
 
 
 class _TreeMaker:
-    """Makes the nodes of the tree while Lark parses: its methods are called with the children of each rule."""
+    """Makes the nodes of the tree of a text: its methods are called with the children of each rule."""
 
-    def __init__(self) -> None:
-        self.text: Text
+    def __init__(self, text: Text) -> None:
+        self.text = text
 
     def _place(self, start: int | None, end: int | None) -> Place:
         return Place(self.text, start or 0, end or 0)
@@ -249,41 +248,27 @@ def _height(expression: Expression) -> int:
     return expression.height if isinstance(expression, Infix) else DEEP
 
 
-_MAKER = _TreeMaker()
-_LOCK = Lock()
+_RULES = [name for name in vars(_TreeMaker) if not name.startswith("_")]
 
 
 @cache
 def _parser(start: str) -> grammars.Parser:
-    from lark import Transformer
-
-    names = [name for name in vars(_TreeMaker) if not name.startswith("_")]
-    methods = {name.rstrip("_"): _caller(name) for name in names}
-    return grammars.load(
-        "brainscript", start=start, lexer="basic", transformer=type("Maker", (Transformer,), methods)()
-    )
+    """Return Lark's parser, which says what it expects where a text is wrong."""
+    return grammars.load("brainscript", start=start, lexer="basic")
 
 
-def _caller(name: str) -> Callable[[object, Children], Any]:
-    method = getattr(_MAKER, name)
-
-    def call(_: object, children: Children) -> Any:
-        return method(children)
-
-    return call
-
-
-def parse_members(text: Text, string: str | None = None) -> RecordLiteral:
-    """The members of a file.
+def parse_members(text: Text, begin: int = 0, end: int | None = None) -> RecordLiteral:
+    """Parse the members of a file.
 
     Args:
         text: where they stand.
-        string: what is parsed of it, of the same places; all by default.
+        begin: offset of the first one.
+        end: offset after the last one, None: the end of the text.
 
     Raises:
         ConfigError: what is wrong, where, and what was expected.
     """
-    return _parse(text, "start", string)
+    return _parse(text, "start", begin, end)
 
 
 def parse_expression(text: Text) -> Expression:
@@ -291,19 +276,19 @@ def parse_expression(text: Text) -> Expression:
     return _parse(text, "one_expression")
 
 
-def _parse(text: Text, start: str, string: str | None = None) -> Any:
-    from lark.exceptions import UnexpectedInput, VisitError
+def _parse(text: Text, start: str, begin: int = 0, end: int | None = None) -> Any:
+    parser, maker = table_parser("brainscript"), _TreeMaker(text)
+    makers = {name.rstrip("_"): getattr(maker, name) for name in _RULES}
+    try:
+        return parser.parse(parser.tokens(text.string, begin, len(text.string) if end is None else end), start, makers)
+    except NotAcceptedError:
+        from lark.exceptions import UnexpectedInput
 
-    with _LOCK:
-        _MAKER.text = text
         try:
-            return _parser(start).parse(text.string if string is None else string)
+            _parser(start).parse(" " * begin + text.string[begin:end])
         except UnexpectedInput as problem:
             raise _syntax_error(text, problem) from None
-        except VisitError as problem:
-            if isinstance(problem.orig_exc, ConfigError):
-                raise problem.orig_exc from None
-            raise
+        raise
 
 
 # ------------------------------------------------------------------------------------------------------------- messages

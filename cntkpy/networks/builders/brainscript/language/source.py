@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, is_file, read_input
 from cntkpy.cntk_config.base.names import from_here
 from cntkpy.cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
 from cntkpy.cntk_config.base.source import Place as Origin
 from cntkpy.cntk_config.parameters import ConfigValue
+from cntkpy.grammar.tables import terminal
 
 MAX_INCLUDES = 1000
 """Number of files of a program, at most."""
 
-_COMMENT = grammars.terminal("brainscript", "COMMENT").pattern
-_STRING = grammars.terminal("brainscript", "STRING").pattern
-_NAME = grammars.terminal("brainscript", "NAME").pattern
-_INCLUDE = grammars.terminal("brainscript", "INCLUDE").pattern
+_COMMENT = terminal("brainscript", "COMMENT").pattern
+_STRING = terminal("brainscript", "STRING").pattern
+_NAME = terminal("brainscript", "NAME").pattern
+_INCLUDE = terminal("brainscript", "INCLUDE").pattern
 WORDS = re.compile(f"(?P<comment>{_COMMENT})|(?P<string>{_STRING})|(?P<name>{_NAME})")
 BLANKS = re.compile(rf"(?:[ \t\r\n]|{_COMMENT})*")
 QUOTED = re.compile(_STRING)
