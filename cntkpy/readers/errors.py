@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from cntkpy.cntk_config.base.diagnostics import Hint, UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, Hint, UserError
 
 
-class DataError(UserError, RuntimeError):
-    """A file cannot be read as its reader section says. Exit code 1; the message names the place in the file.
-
-    Also a RuntimeError, which is what CNTK's Python interface raised.
-    """
+class DataError(UserError):
+    """A file cannot be read as its reader section says. Exit code 1; the message names the place in the file."""
 
     exit_code = 1
 
@@ -26,7 +23,7 @@ class DataError(UserError, RuntimeError):
         self.path, self.line = path, line
 
 
-class ArgumentError(UserError):
+class ArgumentError(CallError):
     """A program asks for something that cannot be, or its own class answers nonsense. Exit code 1."""
 
     exit_code = 1

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 import cntkpy.compat.cntk as C
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -24,7 +25,9 @@ def test_straight_through_impl_of_huge_values():
 
 def test_eye_like_of_a_constant_and_of_an_input():
     matrix = np.arange(12, dtype=np.float32).reshape(3, 4)
-    np.testing.assert_array_equal(C.eye_like(C.constant(matrix)).eval(), np.eye(3, 4))
+    value = C.eye_like(C.constant(matrix)).eval()
+    assert issparse(value)
+    np.testing.assert_array_equal(value.toarray(), np.eye(3, 4))
     x = C.input_variable((2, 3))
     found = C.eye_like(x, sparse_output=False, name="unit").eval({x: np.full((2, 2, 3), np.inf)})
     np.testing.assert_array_equal(found, [np.eye(2, 3)] * 2)
@@ -40,6 +43,18 @@ def test_eye_like_of_vectors_of_a_minibatch(count):
     given = {x: np.zeros((count, 3)), steps: [np.ones((1 + at, 2)) for at in range(count)]}
     np.testing.assert_array_equal(both.eval(given)[found], np.eye(count, 3))
     np.testing.assert_array_equal((C.reduce_sum(found * x)).grad({x: np.ones((count, 3))}), np.eye(count, 3))
+
+
+def test_sparse_outputs_are_sparse_matrices():
+    x, data = C.input_variable(3), np.zeros((2, 3))
+    unit = C.eye_like(x)
+    assert unit.is_sparse and not C.eye_like(x, sparse_output=False).is_sparse
+    value = unit.eval({x: data})
+    assert issparse(value) and value.toarray().tolist() == np.eye(2, 3).tolist()
+    assert C.times(unit, np.eye(3)).eval({x: data}).tolist() == np.eye(2, 3).tolist()
+    numbers = C.sequence.input_variable(())
+    (classes,) = C.one_hot(numbers, 4, sparse_output=True).eval({numbers: [np.array([2, 0])]})
+    assert issparse(classes) and classes.toarray().tolist() == np.eye(4)[[2, 0]].tolist()
 
 
 def test_eye_like_of_other_axes_is_an_error():
@@ -85,7 +100,9 @@ def test_assign_of_what_depends_on_data():
     kept = C.assign(mean, C.reduce_mean(x, axis=C.Axis.default_batch_axis()))
     np.testing.assert_array_equal(kept.eval({x: data}), [2, 4])
     np.testing.assert_array_equal(mean.value, [2, 4])
-    kept.forward({x: data + 1}, keep_for_backward=kept.outputs)
+    state, _ = kept.forward({x: data + 1}, keep_for_backward=kept.outputs)
+    np.testing.assert_array_equal(mean.value, [2, 4])
+    kept.backward(state, {kept.output: np.ones(2)}, [x])
     np.testing.assert_array_equal(mean.value, [3, 5])
 
 

@@ -94,7 +94,7 @@ def test_steps_of_one_state_may_be_stabilised() -> None:
     for cell in (C.layers.GRU, C.layers.RNNStep):
         plain, stable = (C.layers.Recurrence(cell(2, enable_self_stabilization=on))(x) for on in (False, True))
         assert len(stable.parameters) == len(plain.parameters) + 1
-        (alpha,) = [one for one in stable.parameters if one.shape == (1,)]
+        (alpha,) = [one for one in stable.parameters if one.name == "alpha"]
         data = [np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)]
         for one, other in zip(
             *(
@@ -261,3 +261,25 @@ def test_a_step_may_have_more_than_two_states() -> None:
     assert b == [[1, 1], [2, 3], [6, 9]]
     assert c == [[3, 3], [4, 4], [6, 7]]
     assert len(C.layers.Fold(lambda a, b, c, d, x: (x, a, b, c), return_full_state=True)(s).outputs) == 4
+
+
+def test_a_stabilizer_has_a_number_that_is_called_alpha() -> None:
+    """The factor is ln(1 + e^(s alpha)) / s."""
+    x = C.input_variable(2)
+    layer = C.layers.Stabilizer(steepness=2)
+    z = layer(x)
+    (alpha,) = z.parameters
+    assert alpha.name == "alpha" and alpha.shape == ()
+    alpha.value = 0.3
+    data = np.array([[1, 2]], np.float32)
+    factor = np.log(1 + np.exp(2 * 0.3)) / 2
+    assert np.allclose(z.eval({x: data}), data * factor)
+    slope = 1 / (1 + np.exp(-2 * 0.3))
+    assert np.allclose(z.grad({x: data}, wrt=[alpha]), data.sum() * slope)
+
+
+def test_a_number_to_the_power_of_a_function() -> None:
+    x = C.input_variable(2, needs_gradient=True)
+    data = np.array([[1, 3]], np.float32)
+    assert np.allclose((2**x).eval({x: data}), [[2, 8]])
+    assert np.allclose((2**x).grad({x: data}, wrt=[x]), np.log(2) * 2**data)

@@ -95,3 +95,25 @@ def test_the_shape_of_a_product_that_is_unpacked_and_reshaped() -> None:
     data = {a: [np.ones((4, 3, 5, 2), np.float32)], b: [np.ones((4, 3, 2, 1), np.float32)]}
     (value,) = C.to_sequence_like(products, a).eval(data)
     assert value.shape == (4, 3, 5, 1) and (value == 2).all()
+
+
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError, TypeError])
+def test_calls_with_arguments_that_do_not_fit_are_errors_of_all_kinds_that_programs_catch(kind: type) -> None:
+    f = C.Function(lambda x, y: x + y)
+    f.update_signature(2, 2)
+    x = C.input_variable(2)
+    for call in (lambda: f(x, x, x), lambda: f(z=x), lambda: C.Trainer(f, 3, []), lambda: f.clone("share", [x])):
+        with pytest.raises(kind):
+            call()
+
+
+def test_errors_of_networks_are_those_that_programs_catch() -> None:
+    for kind in (ValueError, RuntimeError):
+        with pytest.raises(kind, match="inner dimensions"):
+            C.times(C.input_variable(3), C.parameter((4, 2)))
+    with pytest.raises(ValueError, match="needs a shape or a start value"):
+        C.parameter()
+    for layer in (C.layers.MaxPooling((2, 2)), C.layers.AveragePooling((2, 2)), C.layers.Convolution2D((2, 2), 4)):
+        with pytest.raises(ValueError, match="samples have 2 axes or more"):
+            layer(C.input_variable(3))
+    assert C.layers.Convolution2D((2, 2), 4, reduction_rank=0)(C.input_variable((5, 5))).shape == (4, 4, 4)

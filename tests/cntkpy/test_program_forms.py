@@ -293,3 +293,18 @@ def test_numbers_and_arrays_of_numpy_are_arguments() -> None:
     assert C.convolution(np.ones((2, 1, 3, 3), F), picture, strides=np.array([2, 2])).shape == (2, 3, 3)
     assert C.Value.one_hot([np.int64(1), np.int64(2)], np.int64(3)).shape == (2, 3)
     assert C.sgd(C.layers.Dense(2)(x).parameters, np.float64(0.5)).learning_rate() == 0.5
+
+
+@pytest.mark.parametrize("draw", [C.random.uniform, C.random.normal, C.random.gumbel, C.random.bernoulli])
+def test_random_numbers_of_two_computations_are_those_of_a_larger_one(draw: Any) -> None:
+    parts, whole = draw((3,), seed=9), draw((6,), seed=9)
+    assert np.array_equal(np.concatenate([parts.eval(), parts.eval()]), whole.eval())
+
+
+def test_assign_in_training_mode_happens_after_backward() -> None:
+    w, x = C.parameter(2, init=1.0), C.input_variable(2, needs_gradient=True)
+    f = C.combine([w * x, C.assign(w, C.constant(np.array([5, 6], np.float32)))])
+    state, _ = f.forward({x: np.ones((1, 2), np.float32)}, f.outputs, f.outputs[:1])
+    assert w.value.tolist() == [1, 1]
+    gradients = f.backward(state, {f.outputs[0]: np.ones((1, 2), np.float32)}, [x])
+    assert gradients[x].tolist() == [[1, 1]] and w.value.tolist() == [5, 6]

@@ -64,3 +64,23 @@ def test_trainers() -> None:
     trainer = C.Trainer(z, (loss, metric), C.sgd(z.parameters, 0.1))
     assert repr(trainer) == f"Trainer(loss={loss!r}, metric={metric!r}, sgd(2 parameters, Schedule([(1, 0.1)])))"
     assert "metric" not in repr(C.Trainer(z, loss, C.sgd(z.parameters, 0.1)))
+
+
+def test_variables_without_a_name_are_written_with_their_uid() -> None:
+    x = C.input_variable((2, 3))
+    z = x + 1
+    number = z.uid.removeprefix("Plus")
+    assert number.isdecimal()
+    assert str(z.output) == f"Output('Plus{number}_Output_0', [#], [2 x 3])"
+    assert z.output.uid == f"Plus{number}_Output_0" and z.root_function.uid == z.output.owner.uid == f"Plus{number}"
+    assert str(x) == f"Input('{x.uid}', [#], [2 x 3])" and x.uid.removeprefix("Input").isdecimal()
+    assert str(C.plus(x, 1, name="n").output) == "Output('n', [#], [2 x 3])"
+    assert C.layers.Dense(2)(x).uid.startswith("Block")
+    assert str(C.plus(C.placeholder(name="p"), 1).output).endswith("[???], [???])")
+
+
+def test_an_untyped_function_is_written_with_types_that_are_not_known() -> None:
+    square = C.Function(lambda x: x * x)
+    assert str(square) == "ElementTimes(x: Sequence[tensor]) -> Sequence[tensor]"
+    square.update_signature(C.layers.Tensor[2])
+    assert str(square) == "ElementTimes(x: Tensor[2]) -> Tensor[2]"

@@ -112,16 +112,18 @@ class Diagnostic:
         return "\n".join(lines)
 
 
-class UserError(ValueError):
+class UserError(ValueError, RuntimeError):
     """Something the user can repair. `str()` gives the message, `.diagnostic` the rest.
 
-    It is a `ValueError`, which is what CNTK's Python interface raised, so that programs for it catch it.
+    CNTK's Python interface raised a `ValueError` or a `RuntimeError`, depending on the part of its library.
+    This is both, so that programs for it catch it.
 
     The classes say who has to act, and with them the exit code; the kind says what to repair.
 
     - `UserError`: a run cannot continue: a file, a network, a device, another process. Exit code 1.
     - `ConfigError`: a fault in the configuration or a network description. Exit code 2.
-    - `DataError` (`cntkpy.readers.errors`, also a `RuntimeError`): data are not as their section says. Exit code 1.
+    - `CallError`: a program calls something with arguments that do not fit. It is a `TypeError` as well.
+    - `DataError` (`cntkpy.readers.errors`): data are not as their section says. Exit code 1.
     - `ArgumentError` (`cntkpy.readers.errors`): a program asks a Python interface for what cannot be.
 
     Args:
@@ -207,6 +209,10 @@ class ConfigError(UserError):
     """A fault in the configuration: exit code 2."""
 
     exit_code = 2
+
+
+class CallError(UserError, TypeError):
+    """A program calls something with arguments that do not fit, or with what is no function."""
 
 
 def _restore(kind: type[UserError], args: tuple[Any, ...], state: dict[str, Any]) -> UserError:

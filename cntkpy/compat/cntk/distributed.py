@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Self
 
-from cntkpy.cntk_config import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import check_whole
 from cntkpy.trainers.fronts.cntk2 import learners
 from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, Learner
@@ -91,7 +91,7 @@ def data_parallel_distributed_learner(
         )
     bits = check_whole("num_quantization_bits", num_quantization_bits, 1)
     if bits > 64:
-        raise UserError("WrongArguments", f"num_quantization_bits is 1 to 64, not {bits}")
+        raise CallError("WrongArguments", f"num_quantization_bits is 1 to 64, not {bits}")
     if bits < 32:
         warnings.warn("gradients are exchanged in full precision: num_quantization_bits has no effect", stacklevel=2)
     return DistributedLearner.of(learners.data_parallel(learner, distributed_after))

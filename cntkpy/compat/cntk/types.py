@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cntkpy.cntk_config import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError
 from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.variables import input_variable, sequence_input
@@ -71,7 +71,7 @@ def _sequence(of: Any, axis: str = "") -> Type | OpenType:
     if isinstance(of, OpenType):
         return of
     if not isinstance(of, Type):
-        raise UserError("WrongArguments", f"Sequence takes a type, not {of!r}", hint="Sequence[Tensor[10]]")
+        raise CallError("WrongArguments", f"Sequence takes a type, not {of!r}", hint="Sequence[Tensor[10]]")
     return replace(of, axis=axis)
 
 

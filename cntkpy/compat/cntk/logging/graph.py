@@ -28,7 +28,7 @@ def find_all_with_name(node: Any, node_name: str, depth: int = 0) -> list[Functi
 
 def find_by_uid(node: Any, node_uid: str, depth: int = -1) -> Function | None:
     """The function with that `uid` among all that `node` depends on; None if there is none."""
-    match = depth_first_search(node, lambda function: function.uid == node_uid, depth)
+    match = depth_first_search(node, lambda function: function.uid == node_uid.removesuffix("_Output_0"), depth)
     return match[0] if match else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.function import Function as OwnFunction
 from cntkpy.networks.builders.python.functions.function import combine
 from cntkpy.networks.builders.python.functions.variables import constant, input_variable, placeholder
@@ -150,7 +151,13 @@ from .functions import BlockFunction, Function
 def parameter(
     shape: Any = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> OwnFunction:
-    """Return a parameter; without `init` it starts with zeros."""
+    """Return a parameter; without `init` it starts with zeros.
+
+    Raises:
+        UserError: neither a shape nor a value says its shape.
+    """
+    if shape is None and init is None:
+        raise UserError("MissingParameter", "a parameter needs a shape or a start value", hint="parameter((2, 3))")
     return own_parameter(shape, 0.0 if init is None else init, dtype, device, name)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError
 from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function as OwnFunction
 from cntkpy.networks.builders.python.functions.function import load_model
@@ -55,7 +55,7 @@ class Function(metaclass=_Kind):
             annotations = {**dict(zip(names, types, strict=False)), **named}
             if len(types) > len(names) or set(annotations) != set(names):
                 message = f"{len(types) + len(named)} types for the parameters {', '.join(names)}"
-                raise UserError("WrongArguments", message, hint="give one for each of them")
+                raise CallError("WrongArguments", message, hint="give one for each of them")
             return _joined(f(*_variables(f, [annotations[name] for name in names])))
 
         return decorate

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import check_callable, check_number, is_whole
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.functions.leaves import Shape, dims
@@ -48,7 +48,7 @@ def AttentionModel(
     if len(size) != 1:
         raise UserError("BadShape", f"attention_dim is a number, not {attention_dim}")
     if attention_span is None and attention_axis is not None:
-        raise UserError("WrongArguments", "AttentionModel: an attention_axis without attention_span says nothing")
+        raise CallError("WrongArguments", "AttentionModel: an attention_axis without attention_span says nothing")
     if attention_span is not None and (not is_whole(attention_span) or attention_span < 1):
         raise UserError("BadValue", f"an attention_span is 1 or more, not {attention_span!r}")
     start = weights_start(chosen("AttentionModel", "init", init, None))
@@ -106,7 +106,7 @@ def UnfoldFrom(
         generated = generator_function(history)
         several: list[Any] = list(generated) if isinstance(generated, tuple) else list(as_node(generated).outputs)
         if not 1 <= len(several) <= 2:
-            raise UserError("WrongArguments", f"a generator gives a value, or value and state, not {len(several)}")
+            raise CallError("WrongArguments", f"a generator gives a value, or value and state, not {len(several)}")
         output, state = as_node(several[0]), as_node(several[-1])
         earlier = operators.element_select(operators.is_first(like), start, operators.past_value(state))
         both = Function((output.root, state.root)).replace_placeholders({history: earlier})

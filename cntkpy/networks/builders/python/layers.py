@@ -17,7 +17,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.language.values import Function as Procedure
 from cntkpy.networks.builders.brainscript.language.values import Record
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -96,6 +96,13 @@ class Layer:
         inside += [f"name='{self.name}'"] if self.name else []
         return f"{kind}({', '.join(inside)})"
 
+    def __str__(self) -> str:
+        """Its inputs and outputs with their types, see `Function.__str__`; as `repr` where it needs more to be made."""
+        try:
+            return str(self._first or self.of_placeholder())
+        except (UserError, TypeError):
+            return repr(self)
+
     def _described(self) -> list[str]:
         """The name of its constructor, and its sizes where they are known."""
         return [self.kind or ("Sequential" if self.layers else "Layer")]
@@ -110,7 +117,7 @@ class Layer:
             names = self._missing((), {})
             made = self(*(placeholder(name=name) for name in names)) if names else self(placeholder())
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
-                raise UserError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
+                raise CallError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
         return self._open
 
@@ -161,7 +168,7 @@ class Layer:
         except TypeError as error:
             label = self.name or (self.function.__name__ if hasattr(self.function, "__wrapped__") else "")
             subject = f"'{label}'" if label else "the layer"
-            raise UserError("WrongArguments", f"{subject} takes {signature}: {error}") from None
+            raise CallError("WrongArguments", f"{subject} takes {signature}: {error}") from None
         fixed = inspect.Parameter.POSITIONAL_OR_KEYWORD
         known = signature.parameters.items()
         return [
@@ -239,6 +246,8 @@ def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
     return make
 
 
+WINDOW_HINT = "windows have no more axes than samples; reshape(x, (channels, height, width)) makes pictures"
+
 _WITH_WINDOWS = ("Convolution", "MaxUnpooling", "Pooling")
 
 
@@ -249,6 +258,7 @@ class _Library(Layer):
     """Options of the node with windows that it makes, beyond those of the library."""
     least_rank = 0
     """The number of axes that samples have at least."""
+    rank_hint = "input_rank and map_rank count axes of a sample"
 
     def __init__(self, library: str, *arguments: Any, label: str, name: str = "", init: Any = None, **named: Any):
         super().__init__(self._run, name)
@@ -290,7 +300,7 @@ class _Library(Layer):
                 continue
             if shape is not None and len(shape) < self.least_rank:
                 message = f"{self._sizes[0]}: samples have {self.least_rank} axes or more, not the shape {shape}"
-                raise UserError("BadShape", message, hint="input_rank and map_rank count axes of a sample")
+                raise UserError("BadShape", message, hint=self.rank_hint)
 
     def _described(self) -> list[str]:
         return [self.kind or self._sizes[0], *self._sizes[1:]]
@@ -314,7 +324,7 @@ def _operand(value: Any) -> Any:
     """Return the operand of a layer."""
     if value is None or isinstance(value, str):
         hint = "layer(x), x an input_variable or the value of another layer"
-        raise UserError("WrongArguments", f"a layer is applied to functions, not to {value!r}", hint=hint)
+        raise CallError("WrongArguments", f"a layer is applied to functions, not to {value!r}", hint=hint)
     return value
 
 
@@ -366,7 +376,7 @@ def bias_start(value: Any) -> Any:
 def _numbers(name: str, value: Any) -> Any:
     if callable(value):
         hint = f"{name}=glorot_uniform()"
-        raise UserError("WrongArguments", f"{name} is an initializer, a number or an array, not {value!r}", hint=hint)
+        raise CallError("WrongArguments", f"{name} is an initializer, a number or an array, not {value!r}", hint=hint)
     return as_array(name, value, np.float64)
 
 
@@ -464,7 +474,7 @@ def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = No
     if weights is not None:
         if init is not DEFAULT and init is not None:
             message = "Embedding: weights are not trained, so that init has no effect"
-            raise UserError("WrongArguments", message, hint="Embedding(shape, init=array) is trained from there on")
+            raise CallError("WrongArguments", message, hint="Embedding(shape, init=array) is trained from there on")
         table = as_node(weights)
         if shape is not None and dims(table.shape[1:]) != dims(shape):
             message = f"Embedding: weights {table.shape} have vectors of the shape {table.shape[1:]}, not {shape}"
@@ -530,6 +540,7 @@ def Convolution(
         initBias=start,
     )
     layer.options = options
+    layer.least_rank, layer.rank_hint = len(sizes), WINDOW_HINT
     steps: list[Any] = [layer]
     if windows is not None:  # the bias has no axis of steps
         steps = [partial(steps_in_windows, "Convolution", how=windows, axis=reduction_rank), *steps]
@@ -703,6 +714,7 @@ def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) 
         pad=_flags(chosen(kind, "pad", pad, False)),
     )
     layer.options = {"sharedPadding": True}
+    layer.least_rank, layer.rank_hint = len(dims(filter_shape)), WINDOW_HINT
     return layer
 
 
@@ -807,13 +819,25 @@ def LayerNormalization(
     return Layer(apply, name)
 
 
+STABILIZER_START = 0.99537863
+"""The start of a stabilizer's parameter: its factor is 1 with the default steepness."""
+
+
 @makes_blocks
 def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
     """The input times a learned positive number."""
     enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
     if not check_flag("enable_self_stabilization", enabled):
         return Layer(identity, name)
-    return _Library("StabilizerLayer", label="Stabilizer", name=name, steepness=check_number("steepness", steepness))
+    factor = check_number("steepness", steepness)
+    alpha = layer_parameter((), STABILIZER_START, name="alpha")
+
+    def apply(x: Any) -> Function:
+        steep = operators.exp(operators.element_times(factor, alpha))
+        beta = operators.element_divide(operators.log(operators.plus(1.0, steep)), factor, name="beta")
+        return operators.element_times(x, beta)
+
+    return Layer(apply, name)
 
 
 @makes_blocks
@@ -829,7 +853,7 @@ def Dropout(
         name: names the result.
     """
     if (dropout_rate is None) == (keep_prob is None):
-        raise UserError("WrongArguments", "Dropout takes either dropout_rate or keep_prob")
+        raise CallError("WrongArguments", "Dropout takes either dropout_rate or keep_prob")
     rate = operators.check_rate(dropout_rate if dropout_rate is not None else 1 - check_number("keep_prob", keep_prob))
     return Layer(lambda x: operators.dropout(x, rate, seed), name)
 
@@ -906,13 +930,13 @@ def _flattened(layers: Any) -> Iterable[Any]:
         elif isinstance(part, Layer | Function | tuple) or callable(part):
             yield part
         else:
-            raise UserError("NoFunction", f"Sequential takes layers and functions, not {type(part).__name__}")
+            raise CallError("NoFunction", f"Sequential takes layers and functions, not {type(part).__name__}")
 
 
 def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = "") -> Layer:
     """The layers that a function makes, one after another; it may take the number of the layer."""
     if not isinstance(what_range, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UserError("WrongArguments", f"For goes over a range, not {what_range!r}", hint="range(3)")
+        raise CallError("WrongArguments", f"For goes over a range, not {what_range!r}", hint="range(3)")
     check_callable("the constructor of For", constructor, "For(range(3), lambda i: Dense(10))")
     takes = len(inspect.signature(constructor).parameters)
     return Sequential([constructor(index) if takes else constructor() for index in what_range], name)
@@ -962,7 +986,7 @@ class Cell(Layer):
         """The states after a step."""
         if len(arguments) + len(named) != self.states + 1:
             message = f"a step takes {self.states} states and the input, not {len(arguments) + len(named)} arguments"
-            raise UserError("WrongArguments", message, hint="Recurrence(LSTM(n))(x) goes along a sequence")
+            raise CallError("WrongArguments", message, hint="Recurrence(LSTM(n))(x) goes along a sequence")
         return super().__call__(*arguments, **named)
 
 
@@ -1136,7 +1160,7 @@ def Recurrence(
     several: Sequence[Any] = initial if isinstance(initial, list | tuple) else [initial] * states
     starts = [to_operand(0.0 if start is None else _initial(start)) for start in several]
     if len(starts) != states:
-        raise UserError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
+        raise CallError("WrongArguments", f"{len(starts)} initial states for a step with {states}")
     names = STATES[:states]
     data = [start if isinstance(start, NodeValue) and Function(start).data_arguments else None for start in starts]
     starts = [start if array is None else 0.0 for start, array in zip(starts, data, strict=True)]
@@ -1155,10 +1179,10 @@ def Recurrence(
         for state in after if isinstance(after, tuple) else (after,):
             if not isinstance(state, Function):
                 message = f"a step of a recurrence gives functions, not {state!r}"
-                raise UserError("NoFunction", message, hint="return the state, or the states (h, c)")
+                raise CallError("NoFunction", message, hint="return the state, or the states (h, c)")
         results = after if isinstance(after, tuple) else after.outputs if len(after.roots) == states else (after,)
         if len(results) != states:
-            raise UserError("WrongArguments", f"the step gave {len(results)} states, it takes {states}")
+            raise CallError("WrongArguments", f"the step gave {len(results)} states, it takes {states}")
         return [to_node(state) for state in results]
 
     def apply(x: Any) -> Function:
@@ -1286,8 +1310,8 @@ def _states_of(step: Any) -> int:
             for parameter in parameters
         )
     if count < 0:
-        raise UserError("NoFunction", f"{step!r} is not a step of a recurrence", hint=_STEPS)
+        raise CallError("NoFunction", f"{step!r} is not a step of a recurrence", hint=_STEPS)
     if not 1 <= count <= len(STATES):
         message = f"a step has 1 to {len(STATES)} states and the input, not {count + 1} parameters"
-        raise UserError("WrongArguments", message, hint=_STEPS)
+        raise CallError("WrongArguments", message, hint=_STEPS)
     return count

@@ -75,13 +75,18 @@ def _not_drawn_yet(node: Node) -> dict[str, np.ndarray]:
     return {DRAWN: np.zeros((), np.int32)}
 
 
-def _key(call: Call) -> Array:
-    """Another one for every minibatch."""
+def _stream(call: Call, count: int) -> tuple[Array, Array]:
+    """Return the key of a node, and how many numbers it has drawn before these `count`."""
     context, name = call.context, call.node.name + DRAWN
     drawn = jnp.asarray(context.state.get(name, 0), jnp.int32)
-    context.new_state[name] = drawn + 1
+    context.new_state[name] = drawn + count
     start = jax.random.key(0) if context.key is None else context.key
-    return jax.random.fold_in(call.random_key(start), drawn)
+    return call.random_key(start), drawn
+
+
+def _key(call: Call) -> Array:
+    """Another one for every minibatch."""
+    return jax.random.fold_in(*_stream(call, 1))
 
 
 def _logarithms(weights: Array) -> Array:
@@ -122,20 +127,21 @@ def _frequency(call: Call, weights: Array) -> Array:
     return -jnp.expm1(mean * jnp.log1p(-jnp.minimum(chances, 1)))[None]
 
 
-def _uniform(key: Array, shape: tuple[int, ...], low: float, high: float) -> Array:
-    return jax.random.uniform(key, shape, minval=low, maxval=high)
+def _uniform(key: Array, shape: tuple[int, ...], first: float, second: float) -> Array:
+    return jax.random.uniform(key, shape, minval=first, maxval=second)
 
 
-def _normal(key: Array, shape: tuple[int, ...], mean: float, scale: float) -> Array:
-    return mean + scale * jax.random.normal(key, shape)
+def _normal(key: Array, shape: tuple[int, ...], first: float, second: float) -> Array:
+    return first + second * jax.random.normal(key, shape)
 
 
-def _gumbel(key: Array, shape: tuple[int, ...], place: float, scale: float) -> Array:
-    return place + scale * jax.random.gumbel(key, shape)
+def _gumbel(key: Array, shape: tuple[int, ...], first: float, second: float) -> Array:
+    return first + second * jax.random.gumbel(key, shape)
 
 
-def _bernoulli(key: Array, shape: tuple[int, ...], mean: float, _: float) -> Array:
-    return jax.random.bernoulli(key, mean, shape)
+def _bernoulli(key: Array, shape: tuple[int, ...], first: float, second: float) -> Array:
+    del second
+    return jax.random.bernoulli(key, first, shape)
 
 
 DISTRIBUTIONS: dict[str, Callable[[Array, Any, float, float], Array]] = {
@@ -147,10 +153,16 @@ DISTRIBUTIONS: dict[str, Callable[[Array, Any, float, float], Array]] = {
 
 
 def _random_like(call: Call, x: Array) -> Array:
-    """Numbers of the shape of x; without a gradient to x."""
+    """Numbers of the shape of x; without a gradient to x.
+
+    They are a part of one sequence of numbers: two computations of n numbers give those of one of 2 n.
+    """
     options = call.options
     draw = DISTRIBUTIONS[options["distribution"]]
-    return draw(_key(call), x.shape, options["first"], options["second"]).astype(call.context.dtype)
+    key, drawn = _stream(call, x.size)
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, drawn + jnp.arange(x.size))
+    numbers = jax.vmap(lambda each: draw(each, (), options["first"], options["second"]))(keys)
+    return numbers.reshape(x.shape).astype(call.context.dtype)
 
 
 def _kind(name: str, meaning: str, formula: str, shape: ShapeRule | None, forward: Forward, **fields: Any) -> NodeKind:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
@@ -34,7 +36,12 @@ from cntkpy.trainers.step.context import StepContext, minibatch_of
 from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.stack import Stack
 
+if TYPE_CHECKING:
+    from jax import Array
+
 T = TypeVar("T")
+Key = tuple[object, ...]
+"""Functions, and sizes that only data say."""
 
 
 @dataclass
@@ -126,7 +133,7 @@ class Values:
             self.draws.counts = evaluator.drawn
         first = {name: np.asarray(value)[0] for name, value in results.items()}
         raise_failure()
-        self._assign(first)
+        self.assign(first)
         return [self.samples.of(node, first, stack) for node in self._nodes]
 
     def stack(self, data: object, resumes: bool = False) -> Stack:
@@ -183,16 +190,16 @@ class Values:
         )
         self.draws.counts = {name: value for name, value in state.items() if name.endswith(DRAWN)}
         raise_failure()
-        self._assign(results)
+        self.assign(results)
         values = {name: np.asarray(array) for name, array in results.items()}
         return [self.samples.of(node, values, None) for node in self._nodes]
 
     @cached_property
-    def _of_constants(self) -> Callable[..., Any]:
+    def _of_constants(self) -> Callable[..., tuple[dict[str, Array], dict[str, Array]]]:
         """Computes the nodes of functions without inputs."""
         return jax.jit(compile_network(self.network, [node.name for node in self._computed]))
 
-    def _assign(self, results: Mapping[str, Any]) -> None:
+    def assign(self, results: Mapping[str, ArrayLike]) -> None:
         """Let the parameters of `assign` have the values that were computed."""
         for target, node in self._assignments:
             cell_of(target).set_value(np.asarray(results[node.name]))
@@ -237,14 +244,12 @@ class Values:
         self._load()
         self.last.print_times(title, self.network, self._nodes, self.draws.passes > 0)
 
-    def keep_statistics(self, state: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-        """Let batch normalisation have its running statistics, and parameters what is assigned to them.
+    def keep_statistics(self, state: Mapping[str, ArrayLike]) -> None:
+        """Let batch normalisation have its running statistics.
 
         Args:
             state: the state that a computation in training mode gave.
-            results: its values.
         """
-        self._assign(results)
         for value, node in self._graph.nodes.items():
             for index in () if node.kind.name == "Assign" else node.kind.running:
                 source = calls.inputs_of(value)[index]
@@ -253,7 +258,7 @@ class Values:
                 cell_of(value).samples = int(np.asarray(state[node.name + "/samples"]))
 
 
-def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _renamed(values: Mapping[str, T], names: Mapping[str, str]) -> dict[str, T]:
     """Return entries of nodes by other names of these; the part of a name after a slash stays."""
     result: dict[str, Any] = {}
     for name, value in values.items():
@@ -301,7 +306,7 @@ def values_of(outputs: Sequence[Function], data: object) -> Values:
     return values
 
 
-def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
+def _kept(known: dict[Key, T], key: Key, value: T) -> T:
     """Return a value that is kept under a key; the oldest one goes where there are too many."""
     if len(known) >= MAX_COMPILED:
         known.pop(next(iter(known)))
@@ -325,7 +330,19 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
             Value.of_result(value, values.samples.has_batch(node))
             for value, node in zip(results, values.output_nodes, strict=True)
         ]
+    else:
+        results = [
+            _sparse(value) if function.is_output and function.is_sparse else value
+            for function, value in zip(outputs, results, strict=True)
+        ]
     return results[0] if len(outputs) == 1 else dict(zip(outputs, results, strict=True))
+
+
+def _sparse(value: Any) -> Any:
+    """Return the values of a function as sparse matrices; arrays of other than two axes stay."""
+    if isinstance(value, list):
+        return [_sparse(array) for array in value]
+    return csr_matrix(value) if value.ndim == 2 else value
 
 
 def print_node_timing(function: Function) -> None:

@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.networks.builders.python.functions.checks import is_whole
 
 DEFAULT_AXIS = "defaultDynamicAxis"
@@ -44,7 +44,7 @@ class Axis:
         """
         if not is_whole(self.of) and not isinstance(self.of, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"Axis: an axis has a number or a name, not {shorten(repr(self.of))}"
-            raise UserError("WrongArguments", message, hint="Axis(0), Axis('words')")
+            raise CallError("WrongArguments", message, hint="Axis(0), Axis('words')")
         if not self.kind:
             object.__setattr__(self, "kind", "sequence" if isinstance(self.of, str) else "static")
 
@@ -86,7 +86,7 @@ class Axis:
             UserError: it is another axis.
         """
         if isinstance(self.of, str) and checked:
-            raise UserError("WrongArguments", f"{self!r} is not a static axis, so it has no number", hint="Axis(0)")
+            raise CallError("WrongArguments", f"{self!r} is not a static axis, so it has no number", hint="Axis(0)")
         return -1 if isinstance(self.of, str) else self.of
 
     @staticmethod
@@ -161,7 +161,7 @@ def static_axis(call: str, axis: Any, rank: int, beyond: int = 0) -> int:
     number: Any = axis.of if isinstance(axis, Axis) and axis.kind == "static" else axis
     if not is_whole(number):
         message = f"{call}: an axis is a whole number, not {shorten(repr(axis))}"
-        raise UserError("WrongArguments", message, hint="0 is the first axis of a sample, -1 the last one")
+        raise CallError("WrongArguments", message, hint="0 is the first axis of a sample, -1 the last one")
     if not -rank <= number < rank + beyond:
         axes = f"the axes {-rank} to {rank - 1 + beyond}" if rank + beyond else "no axis"
         raise UserError("BadIndex", f"{call}: there is no axis {number}; the operand has {axes}")

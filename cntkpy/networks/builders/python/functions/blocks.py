@@ -84,6 +84,20 @@ def written_operands(node: NodeValue) -> tuple[NodeValue, ...]:
     return vars(node).get(_WRITTEN, ())
 
 
+_SPARSE = "_sparse"
+"""The attribute of a node whose value programs get as sparse matrices."""
+
+
+def mark_sparse(node: NodeValue) -> None:
+    """Let programs get the value of a node as sparse matrices."""
+    vars(node)[_SPARSE] = True
+
+
+def has_sparse_value(node: NodeValue) -> bool:
+    """Return whether programs get the value of a node as sparse matrices."""
+    return _SPARSE in vars(node)
+
+
 _NAME = "_name_in_program"
 """The attribute of a node of a model file for the name that the program which made it gave."""
 
@@ -172,11 +186,13 @@ __all__ = [
     "Block",
     "Shown",
     "block_of",
+    "has_sparse_value",
     "keep_block",
     "leaves_in_order",
     "mark_block",
     "mark_name",
     "mark_shown",
+    "mark_sparse",
     "mark_written",
     "name_in_program",
     "op_name_of",

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, ConfigError, UserError
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.language.evaluate import Evaluator, Step
 from cntkpy.networks.builders.brainscript.language.library import library_members
@@ -87,7 +87,7 @@ def call(function: str | Function, *arguments: Any, name: str = "", **named: Any
         keywords = {key: to_value(value) for key, value in named.items()}
         unknown = [key for key in keywords if key not in procedure.defaults]
         if unknown:
-            raise UserError("UnknownArgument", f"{procedure.name} has no parameter '{unknown[0]}'")
+            raise CallError("UnknownArgument", f"{procedure.name} has no parameter '{unknown[0]}'")
         return evaluator.run(evaluator.step(Applied(place, procedure, positional, keywords), scope, path))
     except ConfigError as error:
         raise UserError(str(error.kind), error.message, hint=error.hint) from None
@@ -162,7 +162,7 @@ def to_value(value: Any) -> Any:
         return float(value)
     if isinstance(value, tuple | list):
         return Array([to_value(item) for item in as_list(value)])
-    raise UserError("WrongArguments", f"a {type(value).__name__} cannot be an argument here")
+    raise CallError("WrongArguments", f"a {type(value).__name__} cannot be an argument here")
 
 
 def _find(name: str) -> Any:

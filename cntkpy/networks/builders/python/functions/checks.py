@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 
 
 def is_whole(value: Any) -> bool:
@@ -24,14 +24,14 @@ def is_whole(value: Any) -> bool:
 def check_name(value: Any) -> str:
     """The name of a function."""
     if not isinstance(value, str):
-        raise UserError("WrongArguments", f"a name is a text, not {shorten(repr(value))}", hint="name='hidden'")
+        raise CallError("WrongArguments", f"a name is a text, not {shorten(repr(value))}", hint="name='hidden'")
     return value
 
 
 def check_flag(subject: str, value: Any) -> bool:
     """An argument that is True or False."""
     if not isinstance(value, bool | np.bool_) and not (is_whole(value) and value in (0, 1)):
-        raise UserError("WrongArguments", f"{subject} is True or False, not {shorten(repr(value))}")
+        raise CallError("WrongArguments", f"{subject} is True or False, not {shorten(repr(value))}")
     return bool(value)
 
 
@@ -39,7 +39,7 @@ def check_whole(subject: str, value: Any, least: int | None = None) -> int:
     """An argument that is a whole number, perhaps not below another."""
     if not is_whole(value) or (least is not None and value < least):
         bound = "" if least is None else f" from {least} on"
-        raise UserError("WrongArguments", f"{subject} is a whole number{bound}, not {shorten(repr(value))}")
+        raise CallError("WrongArguments", f"{subject} is a whole number{bound}, not {shorten(repr(value))}")
     return int(value)
 
 
@@ -49,7 +49,7 @@ def check_number(subject: str, value: Any, least: float | None = None) -> float:
     number = isinstance(value, kinds) and not isinstance(value, bool) and not math.isnan(value)
     if not number or (least is not None and value < least):
         bound = "" if least is None else f" from {least:g} on"
-        raise UserError("WrongArguments", f"{subject} is a number{bound}, not {shorten(repr(value))}")
+        raise CallError("WrongArguments", f"{subject} is a number{bound}, not {shorten(repr(value))}")
     return float(value)
 
 
@@ -67,7 +67,7 @@ def seed_option(value: Any) -> int:
 def check_callable(subject: str, value: Any, hint: str) -> None:
     """An argument that is a function."""
     if not callable(value):
-        raise UserError("NoFunction", f"{subject} is a function, not {shorten(repr(value))}", hint=hint)
+        raise CallError("NoFunction", f"{subject} is a function, not {shorten(repr(value))}", hint=hint)
 
 
 def is_path(value: Any) -> bool:
@@ -78,7 +78,7 @@ def is_path(value: Any) -> bool:
 def check_path(subject: str, value: Any) -> Any:
     """The name of a file."""
     if not is_path(value):
-        raise UserError("WrongArguments", f"{subject} is a text or a path, not {shorten(repr(value))}")
+        raise CallError("WrongArguments", f"{subject} is a text or a path, not {shorten(repr(value))}")
     return value
 
 
@@ -94,5 +94,5 @@ def as_array(subject: str, value: Any, dtype: Any) -> NDArray[Any]:
         array = np.asarray(None)
     if array.dtype.kind not in "fiub":
         message = f"{subject} is a number or an array of numbers, not {shorten(repr(value))}"
-        raise UserError("WrongArguments", message)
+        raise CallError("WrongArguments", message)
     return array.astype(dtype, copy=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError, suggestion
+from cntkpy.cntk_config.base.diagnostics import CallError, suggestion
 
 DEFAULT: Any = object()
 """Stands for the argument of `default_options`, or for the layer's own."""
@@ -60,7 +60,7 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
     """
     if len(kwargs) != 1:
         message = f"get_default_override takes one argument of a layer by its name, not {len(kwargs)}"
-        raise UserError("WrongArguments", message, hint="get_default_override(MyLayer, activation=activation)")
+        raise CallError("WrongArguments", message, hint="get_default_override(MyLayer, activation=activation)")
     ((name, value),) = kwargs.items()
     layer = "" if function_or_class is None else function_or_class.__name__
     return chosen(layer, name, value, None)
@@ -97,7 +97,7 @@ def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
         for name, value in kwargs.items():
             if name not in known:
                 message, hint = f"{constructor.__name__} has no default '{name}'", suggestion(name, sorted(known))
-                raise UserError("UnknownArgument", message, hint=hint or f"there are: {', '.join(sorted(known))}")
+                raise CallError("UnknownArgument", message, hint=hint or f"there are: {', '.join(sorted(known))}")
             _check(name, value)
     yield from _with(
         {f"{constructor.__name__}.{key}": value for constructor in several for key, value in kwargs.items()}
@@ -140,7 +140,7 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
         checked = np.dtype(object)
     if dtype is None or checked not in (HALF, SINGLE, DOUBLE):
         message = f"a dtype is numpy.float16, numpy.float32 or numpy.float64, not {dtype!r}"
-        raise UserError("WrongArguments", message)
+        raise CallError("WrongArguments", message)
     return checked
 
 

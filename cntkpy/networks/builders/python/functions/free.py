@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.python.functions import calls, graph
 from cntkpy.networks.builders.python.functions.cells import cell_of
@@ -155,7 +155,7 @@ def axis_input(unpacked: NodeValue, sizes: Sizes) -> NodeValue | None:
     has_steps = any(value not in INPUTS or INPUTS[value].sequence for value in inputs)
     if not node.has_layout or node.axis == ONE or not (has_steps or is_kept(node.axis)):
         message = f"sequence.unpack: '{node.name}' has no sequence axis"
-        raise UserError("WrongArguments", message, hint="make its input a sequence.input_variable")
+        raise CallError("WrongArguments", message, hint="make its input a sequence.input_variable")
     originals = {copied: original for original, copied in known.copies.items()}
     matches = [value for value in inputs if model.nodes[value].axis == node.axis]
     return originals.get(matches[0], matches[0]) if matches else None

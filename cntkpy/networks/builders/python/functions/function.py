@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.networks.builders.brainscript.loading import stored_value
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -28,6 +28,7 @@ from cntkpy.networks.builders.python.functions.attention import attention_weight
 from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
 from cntkpy.networks.builders.python.functions.blocks import (
     Block,
+    has_sparse_value,
     keep_block,
     mark_block,
     mark_name,
@@ -51,7 +52,13 @@ from cntkpy.networks.builders.python.functions.leaves import (
 )
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
-from cntkpy.networks.builders.python.functions.mixins.structure import Structure, View, leaf_text, signature_text
+from cntkpy.networks.builders.python.functions.mixins.structure import (
+    Structure,
+    View,
+    signature_text,
+    uid_of,
+    variable_text,
+)
 from cntkpy.networks.builders.python.functions.nodes import (
     INPUTS,
     DataAxes,
@@ -179,8 +186,7 @@ class Variable(Operators, Structure):
     @property
     def uid(self) -> str:
         """A name that no other function of this process has."""
-        path, copy = self.roots[0].origin.name.replace(calls.MARK, "_"), cell_of(self.roots[0]).copy
-        return f"{path}_copy_{copy}" if copy else path
+        return uid_of(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -287,8 +293,8 @@ class Variable(Operators, Structure):
 
     @property
     def is_sparse(self) -> bool:
-        """Return whether it is an input of sparse data."""
-        return self.is_input and "Sparse" in self._resolved.operation.name
+        """Return whether it is an input of sparse data, or its value comes as sparse matrices."""
+        return (self.is_input and "Sparse" in self._resolved.operation.name) or any(map(has_sparse_value, self.roots))
 
     @property
     def is_sequence(self) -> bool:
@@ -398,7 +404,7 @@ class Variable(Operators, Structure):
 
     def _as(self, kind: str, holds: bool) -> Self:
         if not holds:
-            raise UserError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
+            raise CallError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -432,12 +438,12 @@ class Function(Variable, Evaluated):
     @property
     def outputs(self) -> tuple[Function, ...]:
         """Its values, a function each."""
-        return tuple(Function(root) for root in self.roots)
+        return tuple(self._of(root, view=View.VALUE) for root in self.roots)
 
     @property
     def output(self) -> Function:
         """Its only value."""
-        return Function(self.root)
+        return self._of(self.root, view=View.VALUE)
 
     @property
     def parameters(self) -> tuple[Function, ...]:
@@ -504,13 +510,13 @@ class Function(Variable, Evaluated):
         """
         signature = self.signature
         if len(arguments) > len(signature):
-            raise UserError("WrongArguments", f"{len(arguments)} arguments for a function of {len(signature)} inputs")
+            raise CallError("WrongArguments", f"{len(arguments)} arguments for a function of {len(signature)} inputs")
         by_input: dict[Function, Any] = dict(zip(signature, arguments, strict=False))
         for name, value in named.items():
             match = next((function for function in signature if function.name == name), None)
             if match is None:
                 hint = suggestion(name, [function.name for function in signature])
-                raise UserError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
+                raise CallError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
             by_input[match] = value
         return by_input
 
@@ -526,7 +532,7 @@ class Function(Variable, Evaluated):
         by_placeholder = self.argument_map(*types, **named)
         wrong = next((placeholder for placeholder in by_placeholder if not placeholder.is_placeholder), None)
         if wrong is not None:
-            raise UserError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
+            raise CallError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
         self.replace_placeholders(
             {placeholder: Function(_input_like(kind, placeholder.name)) for placeholder, kind in by_placeholder.items()}
         )
@@ -547,7 +553,7 @@ class Function(Variable, Evaluated):
         for key in substitutions:
             if not key.is_placeholder:
                 message = f"{key!r} is not a placeholder"
-                raise UserError("WrongArguments", message, hint="clone('share', {function: other}) replaces any part")
+                raise CallError("WrongArguments", message, hint="clone('share', {function: other}) replaces any part")
         for node in order:
             if calls.inputs_of(node):
                 node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
@@ -573,7 +579,7 @@ class Function(Variable, Evaluated):
         if len(placeholders) != 1:
             message = f"replace_placeholder: {self!r} has {len(placeholders)} placeholders, not one"
             hint = "replace_placeholders({placeholder: input, ...}) says which" if placeholders else ""
-            raise UserError("WrongArguments", message, hint=hint)
+            raise CallError("WrongArguments", message, hint=hint)
         return self.replace_placeholders({placeholders[0]: substitution})
 
     def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
@@ -721,9 +727,9 @@ class Function(Variable, Evaluated):
         return taken_by(self, keys)
 
     def __str__(self) -> str:
-        """Its inputs and outputs with their types, see `signature_text`; of a leaf see `leaf_text`."""
-        is_leaf = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder)
-        return leaf_text(self) if is_leaf else signature_text(self)
+        """Its inputs and outputs with their types, see `signature_text`; of a leaf or an output see `variable_text`."""
+        is_variable = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder or self.view is View.VALUE)
+        return variable_text(self) if is_variable else signature_text(self)
 
     def __repr__(self) -> str:
         if len(self.roots) != 1:
@@ -935,7 +941,7 @@ def composed(value: Any, further: Any) -> Any:
         made = further(*several) if len(several) > 1 else further(value)
         if made is None:
             hint = "end it with return"
-            raise UserError("NoFunction", f"{shorten(repr(further))} gives nothing, not a function", hint=hint)
+            raise CallError("NoFunction", f"{shorten(repr(further))} gives nothing, not a function", hint=hint)
         return made
     if len(several) == len(further) > 1:
         return tuple(function(part) for function, part in zip(further, several, strict=True))
@@ -951,7 +957,7 @@ def combine(*operands: Any, name: str = "") -> Function:
     operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     functions = functions_of("the operands of combine", list(operand_list))
     if not functions:
-        raise UserError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
+        raise CallError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     made = Function(root for function in functions for root in function.roots)
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
         return made
@@ -1041,11 +1047,11 @@ def _replaced(substitutions: Any, order: Sequence[NodeValue]) -> dict[NodeValue,
     """
     if not isinstance(substitutions, Mapping):
         message = f"substitutions are a dictionary {{function: other}}, not {shorten(repr(substitutions))}"
-        raise UserError("WrongArguments", message)
+        raise CallError("WrongArguments", message)
     pairs: Mapping[Any, Any] = substitutions
     for key in pairs:
         if not isinstance(key, Function):
-            raise UserError("NoFunction", f"{shorten(repr(key))} is not a function that could be replaced")
+            raise CallError("NoFunction", f"{shorten(repr(key))} is not a function that could be replaced")
         if key.root not in order:
             message = f"{key!r} is not a part of the function, so nothing can be in its place"
             raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks import nodes as kinds
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.blocks import (
@@ -289,7 +289,7 @@ def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
         hint = (
             "give both the same dtype, such as dtype=numpy.float64 in default_options; cast(x, dtype) changes that of x"
         )
-        raise UserError("WrongArguments", f"a network has one precision, {both}", hint=hint)
+        raise CallError("WrongArguments", f"a network has one precision, {both}", hint=hint)
     return next(iter(said), alone)
 
 
@@ -349,7 +349,7 @@ def _check_enters(made: dict[NodeValue, Node]) -> None:
                 "a constant c has the steps of an input x as sequence.broadcast_as(c, x); the step of a recurrence "
                 "uses x, or it starts with initial_state=sequence.first(x)"
             )
-            raise UserError("WrongArguments", message, hint=hint)
+            raise CallError("WrongArguments", message, hint=hint)
 
 
 def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
@@ -367,7 +367,7 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
         if (not sequences and (delays or node.operation == "AdditiveAttention")) or (delays and node.axis == ONE_STEP):
             names = [made[node].name for node in made if node in INPUTS and not INPUTS[node].sequence]
             subject = f"the input '{names[0]}'" if len(names) == 1 else "data"
-            raise UserError(
+            raise CallError(
                 "WrongArguments",
                 f"recurrences and operations on sequences need sequences, {subject} has none",
                 hint="make it a sequence.input_variable (sequence_input of cntkpy.training)",

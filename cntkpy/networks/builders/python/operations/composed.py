@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
@@ -71,7 +71,7 @@ def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], 
         operands, name = operands[:-1], operands[-1]
     listed = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     if not listed:
-        raise UserError("WrongArguments", "a sum or a mean needs an operand")
+        raise CallError("WrongArguments", "a sum or a mean needs an operand")
     return [as_node(operand) for operand in listed], name
 
 
@@ -247,7 +247,7 @@ def _count(running_count: Any) -> int:
     number = np.asarray(value) if isinstance(value, int | float | np.ndarray | np.generic) else np.empty(0)
     if number.size != 1 or not number.reshape(())[()] >= 0:
         message = f"batch_normalization: running_count is a constant of one number from 0 on, not {running_count!r}"
-        raise UserError("WrongArguments", message, hint="running_count=constant(0)")
+        raise CallError("WrongArguments", message, hint="running_count=constant(0)")
     return int(number.reshape(()))
 
 

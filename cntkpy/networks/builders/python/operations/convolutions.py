@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten
-from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole
+from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole, is_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, in_written_order, operator
 from cntkpy.networks.builders.python.functions.leaves import dims
+from cntkpy.networks.builders.python.functions.mixins.structure import POOLING_TYPES
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations.operators import Operand, alias
 from cntkpy.networks.builders.python.operations.reshaping import expand_dims, squeeze
 from cntkpy.networks.builders.python.operations.windows import Sliding, per_axis, steps_in_windows
 
-MAX_POOLING, AVG_POOLING = "max", "average"
+MAX_POOLING, AVG_POOLING = 0, 1
 """Kinds of `pooling`."""
 
 MAX_UNPOOLING = MAX_POOLING
@@ -231,7 +232,7 @@ def _windows(values: Any, subject: str, flags: bool = False) -> tuple[Any, ...]:
 
 def pooling(
     operand: Operand,
-    pooling_type: str,
+    pooling_type: int,
     pooling_window_shape: Sequence[int],
     strides: Any = (1,),
     auto_padding: Any = (False,),
@@ -254,7 +255,6 @@ def pooling(
     Raises:
         UserError: an argument is not what is expected, or a window would lie wholly outside.
     """
-    _check_kind("pooling", pooling_type)
     options = {
         "sharedPadding": True,
         "ceilOutDim": check_flag("pooling: ceil_out_dim", ceil_out_dim),
@@ -263,7 +263,7 @@ def pooling(
     node = operator(
         "Pooling",
         as_node(operand),
-        pooling_type,
+        _kind("pooling", pooling_type),
         list(dims(pooling_window_shape)),
         label=name,
         stride=list(_windows(strides, "pooling: strides")),
@@ -273,17 +273,19 @@ def pooling(
     return checked(node)
 
 
-def _check_kind(call: str, pooling_type: Any) -> None:
-    if pooling_type not in (MAX_POOLING, AVG_POOLING):
+def _kind(call: str, pooling_type: Any) -> str:
+    """Return the option of a node for a type of pooling."""
+    if not is_whole(pooling_type) or pooling_type not in (MAX_POOLING, AVG_POOLING):
         raise UserError(
             "BadChoice", f"{call}: pooling_type is MAX_POOLING or AVG_POOLING, not {shorten(repr(pooling_type))}"
         )
+    return POOLING_TYPES[pooling_type]
 
 
 def unpooling(
     operand: Operand,
     pooling_input: Operand,
-    unpooling_type: str,
+    unpooling_type: int,
     unpooling_window_shape: Sequence[int],
     strides: Any = (1,),
     auto_padding: Any = (False,),
@@ -311,7 +313,7 @@ def unpooling(
 def roipooling(
     operand: Operand,
     rois: Operand,
-    pooling_type: str,
+    pooling_type: int,
     roi_output_shape: Sequence[int],
     spatial_scale: float,
     name: str = "",
@@ -335,13 +337,13 @@ def roipooling(
     Raises:
         UserError: an argument is not what is expected.
     """
-    _check_kind("roipooling", pooling_type)
+    kind = _kind("roipooling", pooling_type)
     scale = check_number("roipooling: spatial_scale", spatial_scale, 0.0)
     if scale == 0:
         message = "roipooling: spatial_scale is larger than 0: the size of the operand by that of the input picture"
         raise UserError("BadValue", message, hint="1 / 16 after four poolings by steps of 2")
     node = operator("ROIPooling", as_node(operand), as_node(rois), list(dims(roi_output_shape)), label=name)
-    node.root.options.update(kind=pooling_type, spatialScale=scale)
+    node.root.options.update(kind=kind, spatialScale=scale)
     return node
 
 

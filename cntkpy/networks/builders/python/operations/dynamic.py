@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, shorten
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number
 from cntkpy.networks.builders.python.functions.function import (
@@ -38,7 +38,7 @@ def to_sequence(
     label: Any = sequence_axis_name_prefix
     if not isinstance(label, str) or not label.isidentifier():
         message = f"to_sequence: sequence_axis_name_prefix is a name, not {shorten(repr(label))}"
-        raise UserError("WrongArguments", message, hint="to_sequence(x, lengths, 'words_')")
+        raise CallError("WrongArguments", message, hint="to_sequence(x, lengths, 'words_')")
     operands = [as_node(operand) for operand in (x, sequence_lengths) if operand is not None]
     made = calls.call(
         "_ToSequence" if len(operands) == 1 else "_ToSequenceOf",
@@ -85,7 +85,7 @@ def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name:
     x = as_node(x)
     if x.is_input and x.data_axes is not None and x.data_axes.dynamic in (0, 1):
         message = f"sequence.unpack: '{x.name or 'Input'}' has no sequence axis"
-        raise UserError("WrongArguments", message, hint="make it a sequence.input_variable")
+        raise CallError("WrongArguments", message, hint="make it a sequence.input_variable")
     parts = [operator("_UnpackSequence", x, padding, False, label=name)]
     if not check_flag("sequence.unpack: no_mask_output", no_mask_output):
         parts.append(operator("_UnpackSequence", x, padding, True))
@@ -123,7 +123,7 @@ def to_batch(x: Operand, name: str = "") -> Function:
     x = as_node(x)
     if x.dynamic_axes:
         message = f"to_batch: an operand without dynamic axes is expected, x has {len(x.dynamic_axes)}"
-        raise UserError(
+        raise CallError(
             "WrongArguments", message, hint="unpack_batch makes an axis of samples of that of the minibatch"
         )
     return operator("_ToBatch", x, label=name)

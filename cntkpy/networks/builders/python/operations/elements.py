@@ -11,7 +11,8 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.axes import Axis, static_axis
-from cntkpy.networks.builders.python.functions.checks import check_whole
+from cntkpy.networks.builders.python.functions.blocks import mark_sparse
+from cntkpy.networks.builders.python.functions.checks import check_flag, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
@@ -136,11 +137,10 @@ def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any
     Args:
         x: the numbers.
         num_classes: elements of a vector.
-        sparse_output: accepted; values are computed as dense ones.
+        sparse_output: `eval` gives sparse matrices (scipy's CSR), where values have two axes. Others stay dense.
         axis: where the axis of the vectors is in the result; -1: after all others.
         name: names the result.
     """
-    del sparse_output
     x = as_node(x)
     check_whole("one_hot: num_classes", num_classes, 1)
     rank = len(x.shape) + 1
@@ -149,7 +149,10 @@ def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any
     shape[along] = num_classes
     wider = reshape(x, [*x.shape[:along], 1, *x.shape[along:]])
     classes = as_node(np.arange(num_classes, dtype=np.float32).reshape(shape))
-    return operator("Equal", wider, classes, label=name)
+    made = operator("Equal", wider, classes, label=name)
+    if check_flag("one_hot: sparse_output", sparse_output):
+        mark_sparse(made.root)
+    return made
 
 
 @needs_shapes

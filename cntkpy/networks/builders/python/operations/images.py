@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import as_array, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.described import described
@@ -64,7 +64,7 @@ def pad(
     pairs: Any = pattern
     for pair in pairs if isinstance(pairs, list | tuple) else [pairs]:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise UserError(
+            raise CallError(
                 "WrongArguments", f"pad: a pattern is made of pairs, not of {pair!r}", hint="[(1, 1), (0, 2)]"
             )
         for count in pair:

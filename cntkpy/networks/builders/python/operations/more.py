@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
+from cntkpy.networks.builders.python.functions.blocks import mark_sparse
+from cntkpy.networks.builders.python.functions.checks import check_flag
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.function import Function, as_node, known_shape, operator
 from cntkpy.networks.builders.python.functions.leaves import differ_by_leading_ones
@@ -48,7 +50,8 @@ def straight_through_impl(x: Operand, name: str = "") -> Function:
 def assign(ref: Function, input: Operand, name: str = "") -> Function:
     """A value, which becomes that of a parameter or constant after all functions of the minibatch are computed.
 
-    It does with `eval`, `forward`, and in each minibatch of a training or a test whose criteria depend on it.
+    It does with `eval`, `forward`, and in each minibatch of a training or a test whose criteria depend on it. In
+    training mode (`forward` with `keep_for_backward`, `grad`) it does after the gradients are computed.
 
     Args:
         ref: the parameter or constant; no learner trains it.
@@ -64,7 +67,7 @@ def assign(ref: Function, input: Operand, name: str = "") -> Function:
     target: Any = ref
     if not isinstance(target, Function) or not (target.is_parameter or target.is_constant):
         message = f"assign: a value is assigned to a parameter or a constant, not to {shorten(repr(target))}"
-        raise UserError("WrongArguments", message, hint="assign(constant(0, shape=(3,)), value)")
+        raise CallError("WrongArguments", message, hint="assign(constant(0, shape=(3,)), value)")
     value = as_node(input)
     try:
         shape, expected = known_shape(value), known_shape(target)
@@ -85,23 +88,26 @@ def eye_like(x: Operand, sparse_output: bool = True, name: str = "") -> Function
     Args:
         x: the operand. It has two axes: those of its samples; or that of the minibatch, and one of its samples. Of
             samples of two axes there is a matrix for each.
-        sparse_output: accepted; values are computed as dense ones.
+        sparse_output: `eval` gives sparse matrices (scipy's CSR), where values have two axes. Others stay dense.
         name: names the result.
 
     Raises:
         UserError: x has other axes.
     """
-    del sparse_output
     x = as_node(x)
     shape = x.shape
     if len(shape) == 2:
-        return plus(zeros_like(x), as_node(np.eye(*shape, dtype=np.float32)), name=name)
-    if len(shape) == 1 and len(x.dynamic_axes) == 1:
-        return equal(operator("_SampleNumber", x), as_node(np.arange(shape[0], dtype=np.float32)), name=name)
-    message = (
-        f"eye_like: two axes are expected, x has those of the shape {shape} and {len(x.dynamic_axes)} dynamic ones"
-    )
-    raise UserError("BadShape", message, hint="reshape(x, (rows, columns))")
+        made = plus(zeros_like(x), as_node(np.eye(*shape, dtype=np.float32)), name=name)
+    elif len(shape) == 1 and len(x.dynamic_axes) == 1:
+        made = equal(operator("_SampleNumber", x), as_node(np.arange(shape[0], dtype=np.float32)), name=name)
+    else:
+        message = (
+            f"eye_like: two axes are expected, x has those of the shape {shape} and {len(x.dynamic_axes)} dynamic ones"
+        )
+        raise UserError("BadShape", message, hint="reshape(x, (rows, columns))")
+    if check_flag("eye_like: sparse_output", sparse_output):
+        mark_sparse(made.root)
+    return made
 
 
 def associative_multi_arg(f: Callable[..., Function]) -> Callable[..., Function]:

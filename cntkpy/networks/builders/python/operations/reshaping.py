@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.networks.builders.python.functions.axes import Axis, is_batch, is_sequence, static_axis
 from cntkpy.networks.builders.python.functions.checks import check_whole, is_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
@@ -169,7 +169,7 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
     rank = len(x.shape)
     if not isinstance(perm, list | tuple | range | np.ndarray):
         message = f"transpose: perm is a list of axes, not {shorten(repr(perm))}"
-        raise UserError("WrongArguments", message, hint="transpose(x, (1, 0))")
+        raise CallError("WrongArguments", message, hint="transpose(x, (1, 0))")
     wanted = [static_axis("transpose", axis, rank) for axis in perm]
     now = list(range(rank))
     if sorted(wanted) != now:
@@ -240,7 +240,7 @@ def _for_axes(label: str, values: Any, count: int) -> list[int]:
     """A whole number for each axis; one stride may count for all of them."""
     numbers = list(values) if isinstance(values, list | tuple) else [values] * (count if label == "strides" else 1)
     if len(numbers) != count:
-        raise UserError("WrongArguments", f"slice: {len(numbers)} numbers of {label} for {count} axes")
+        raise CallError("WrongArguments", f"slice: {len(numbers)} numbers of {label} for {count} axes")
     return [check_whole(f"slice: a number of {label}", number) for number in numbers]
 
 
@@ -264,7 +264,7 @@ def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     several = [as_node(part) for part in parts]
     if not several:
-        raise UserError("WrongArguments", "splice needs an operand", hint="splice(a, b, axis=0)")
+        raise CallError("WrongArguments", "splice needs an operand", hint="splice(a, b, axis=0)")
     if is_sequence(axis) or is_batch(axis):
         message = "splice: operands are put together along an axis of samples"
         raise UserError("NotSupported", message, hint="splice(a, b, axis=0)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, shorten
 from cntkpy.networks.builders.python.functions.checks import is_whole
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
@@ -74,7 +74,7 @@ def _keeps_length(call: str, pair: Any) -> bool:
         return False
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(map(is_whole, pair)):
         message = f"{call}: new_sequence_axis_typeinfo is a pair of whole numbers, not {shorten(repr(pair))}"
-        raise UserError("WrongArguments", message, hint="name='...' names the result")
+        raise CallError("WrongArguments", message, hint="name='...' names the result")
     return tuple(pair) == (1, 0)
 
 

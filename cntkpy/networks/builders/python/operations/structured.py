@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, shorten
 from cntkpy.networks.builders.python.functions.blocks import Block, mark_block
 from cntkpy.networks.builders.python.functions.checks import check_name
 from cntkpy.networks.builders.python.functions.function import Function, as_node
@@ -33,7 +33,7 @@ def as_block(
     check_name(block_instance_name)
     if not isinstance(composite, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"as_block takes a function of placeholders, not {shorten(repr(composite))}"
-        raise UserError("NoFunction", message, hint="as_block(f(p), [(p, x)], 'Name')")
+        raise CallError("NoFunction", message, hint="as_block(f(p), [(p, x)], 'Name')")
     items: list[Any] = list(
         block_arguments_map.items() if isinstance(block_arguments_map, Mapping) else block_arguments_map
     )
@@ -41,7 +41,7 @@ def as_block(
     missing = [placeholder for placeholder in composite.placeholders if placeholder not in pairs]
     if missing:
         message = f"as_block: the placeholder {missing[0]!r} is not among the pairs"
-        raise UserError("WrongArguments", message, hint="give [(placeholder, operand), ...] for each")
+        raise CallError("WrongArguments", message, hint="give [(placeholder, operand), ...] for each")
     made = composite.clone("share", pairs) if pairs else composite
     arguments = tuple(placeholder.root for placeholder in pairs)
     operands = tuple(operand.root for operand in pairs.values())

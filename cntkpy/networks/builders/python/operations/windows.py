@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_whole
 from cntkpy.networks.builders.python.functions.function import Function, operator
 from cntkpy.networks.builders.python.operations.operators import (
@@ -118,7 +118,7 @@ def per_axis(subject: str, values: Any, rank: int, channels: Any) -> list[Any]:
         several *= rank
     if len(several) not in (rank, rank + 1):
         message = f"{subject}: {len(several)} values for filters that slide along {rank} axes"
-        raise UserError("WrongArguments", message, hint=f"give one value, or {rank}, or {rank + 1} with the channels'")
+        raise CallError("WrongArguments", message, hint=f"give one value, or {rank}, or {rank + 1} with the channels'")
     return several if len(several) == rank + 1 else [channels, *several]
 
 
@@ -139,7 +139,7 @@ def steps_in_windows(call: str, x: Function, how: Steps, axis: int) -> Function:
     """
     if not x.placeholders and len(x.dynamic_axes) < 2:
         message = f"{call}: sequential=True needs a sequence, the operand has the dynamic axes {x.dynamic_axes}"
-        raise UserError("WrongArguments", message, hint="sequence.input_variable; without sequential=True else")
+        raise CallError("WrongArguments", message, hint="sequence.input_variable; without sequential=True else")
     reach = (how.size - 1) * how.dilation + 1
     ahead = (reach - 1) // 2 if how.padded else 0
     parts = [expand_dims(_later(x, index * how.dilation - ahead), axis) for index in range(how.size)]

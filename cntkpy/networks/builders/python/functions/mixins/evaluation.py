@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 
 
 class Backend(Protocol):
@@ -179,7 +179,7 @@ class Evaluated:
             else {self.output: root_gradients}
         )
         if not gradients:
-            raise UserError("WrongArguments", "backward needs the gradient of an output", hint="{f.output: gradient}")
+            raise CallError("WrongArguments", "backward needs the gradient of an output", hint="{f.output: gradient}")
         return installed().backward(state, gradients, variables, as_numpy)
 
     def grad(
@@ -271,7 +271,7 @@ def functions_of(subject: str, functions: Any) -> tuple[Any, ...]:
     listed: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
     for function in listed:
         if not isinstance(function, Evaluated):
-            raise UserError(
+            raise CallError(
                 "NoFunction",
                 f"{subject}: {shorten(repr(function))} is not a function",
                 hint="give functions: [z, loss]",

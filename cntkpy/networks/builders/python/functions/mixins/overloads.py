@@ -56,6 +56,9 @@ class Operators:
             return result
         return self._apply("_Power", self, exponent)
 
+    def __rpow__(self, base: Any) -> Self:
+        return self._apply("_Power", base, self)
+
     def __neg__(self) -> Self:
         return self._apply("Negate", self)
 

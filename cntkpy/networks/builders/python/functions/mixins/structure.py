@@ -9,12 +9,14 @@ that gives its value, and as what is inside of its block.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.blocks import (
@@ -46,6 +48,7 @@ class View(Enum):
     """As what a function is seen."""
 
     COMPOSITE = "a function of inputs"
+    VALUE = "an output"
     PRIMITIVE = "the operation that gives its value"
     INSIDE = "what is inside of its block"
 
@@ -91,7 +94,7 @@ class Structure:
 
         A block has its parameters and constants, and what it was applied to.
         """
-        if len(self.roots) > 1 or self.view is View.COMPOSITE:
+        if len(self.roots) > 1 or self.is_composite:
             return tuple(self._leaves())
         node, block = self._resolved, self._block
         if block is None:
@@ -122,12 +125,12 @@ class Structure:
     @property
     def is_primitive(self) -> bool:
         """Return whether it is seen as one operation, which is not a block: `root_function` of others."""
-        return self.view is not View.COMPOSITE and not self.is_block
+        return not self.is_composite and not self.is_block
 
     @property
     def is_composite(self) -> bool:
         """Return whether it is seen as a function of inputs; `root_function` is not."""
-        return self.view is View.COMPOSITE
+        return self.view in (View.COMPOSITE, View.VALUE)
 
     @property
     def block_root(self) -> Self:
@@ -137,7 +140,7 @@ class Structure:
             UserError: it is not the value of a block.
         """
         if not self.is_block:
-            raise UserError("NoFunction", f"{self!r} is not a block", hint="is_block says which functions are")
+            raise CallError("NoFunction", f"{self!r} is not a block", hint="is_block says which functions are")
         return self._of(*self.roots, view=View.INSIDE)
 
     @property
@@ -190,16 +193,16 @@ class Structure:
         node = self._resolved
         if not calls.inputs_of(node):
             message = f"{self!r} is no operation that attributes could be attached to"
-            raise UserError("NoFunction", message, hint="alias(x) is one")
+            raise CallError("NoFunction", message, hint="alias(x) is one")
         if not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"custom attributes are a dictionary, not {shorten(repr(values))}"
-            raise UserError("WrongArguments", message, hint="f.custom_attributes = {'version': 2}")
+            raise CallError("WrongArguments", message, hint="f.custom_attributes = {'version': 2}")
         try:
             node.options[CUSTOM] = json.dumps(dict(values))
             OPTIONS.add()
         except (TypeError, ValueError) as error:
             hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
-            raise UserError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
+            raise CallError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
     def set_attribute(self, name: str, value: Any) -> None:
         """Change the rate or the seed of a dropout, also in functions that were computed and trainers that have begun.
@@ -212,7 +215,7 @@ class Structure:
             known = [attribute for attribute, option in SETTABLE.items() if option in node.options]
             message = f"{self!r} has no attribute '{name}' that could be changed"
             hint = suggestion(name, known) or (f"possible: {', '.join(known)}" if known else "make another function")
-            raise UserError("UnknownArgument", message, hint=hint)
+            raise CallError("UnknownArgument", message, hint=hint)
         if name == "dropoutRate" and not 0 <= check_number("a dropout rate", value) < 1:
             raise UserError("BadValue", f"a dropout rate lies from 0 to 1, it is not {value}")
         node.options[SETTABLE[name]] = float(value) if name == "dropoutRate" else seed_option(value)
@@ -221,12 +224,17 @@ class Structure:
         OPTIONS.add()
 
 
+POOLING_TYPES = ("max", "average")
+"""The kinds of pooling, in the order of their numbers in CNTK 2."""
+
+
 def _of_windows(options: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a convolution or a pooling; axes are NumPy's."""
     names = {"stride": "strides", "kind": "poolingType"}
     hidden = ("imageLayout", "mapCount", "sharedPadding", "wholePicture")
     shown = {names.get(key, key): value for key, value in options.items() if key not in hidden}
     if "poolingType" in shown:
+        shown["poolingType"] = POOLING_TYPES.index(shown["poolingType"])
         shown["poolingWindowShape"] = shown.pop("kernelShape")
     return {key: value[::-1] if isinstance(value, tuple) else value for key, value in shown.items()}
 
@@ -299,14 +307,48 @@ class CustomAttributes(dict[str, Any]):
         self._keep({})
 
 
-def leaf_text(leaf: Any) -> str:
-    """Return a leaf with its dynamic axes and its shape, as CNTK 2 writes it: `Input('x', [#, *], [2 x 3])`."""
-    kinds = {"Input": leaf.is_input, "Parameter": leaf.is_parameter, "Constant": leaf.is_constant}
-    kind = next((kind for kind, holds in kinds.items() if holds), "Placeholder")
+_UIDS: WeakKeyDictionary[NodeValue, int] = WeakKeyDictionary()
+"""The numbers of nodes in their uids."""
+
+_numbers = itertools.count(1)
+
+
+def uid_of(variable: Any) -> str:
+    """Return a name that nothing else of this process has, as CNTK 2 writes it: `Input3`, `Plus12_Output_0`."""
+    node = variable.roots[0]
+    kind = _kind(variable)
+    if kind == "Output":
+        shown = shown_as(node)
+        kind = "Block" if block_of(node) else op_name_of(node) if shown is None else shown.op_name
+    if node not in _UIDS:
+        _UIDS[node] = next(_numbers)
+    return f"{kind}{_UIDS[node]}{'_Output_0' if variable.view is View.VALUE and variable.is_output else ''}"
+
+
+def _kind(variable: Any) -> str:
+    """Return what a function stands for."""
+    kinds = {
+        "Input": variable.is_input,
+        "Parameter": variable.is_parameter,
+        "Constant": variable.is_constant,
+        "Placeholder": variable.is_placeholder,
+    }
+    return next((kind for kind, holds in kinds.items() if holds), "Output")
+
+
+def variable_text(variable: Any) -> str:
+    """Return a leaf or an output with its axes and its shape, as CNTK 2 writes it: `Input('x', [#, *], [2 x 3])`.
+
+    What has no name is written with its uid.
+    """
+    kind, name = _kind(variable), variable.name or uid_of(variable)
     if kind == "Placeholder":
-        return f"Placeholder('{leaf.name}', [???], [???])"
-    axes = ", ".join(("#", "*")[: len(leaf.dynamic_axes)])
-    return f"{kind}('{leaf.name}', [{axes}], [{' x '.join(map(str, leaf.shape))}])"
+        return f"Placeholder('{name}', [???], [???])"
+    try:
+        sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(("#", "*")[: len(variable.dynamic_axes)])
+    except OpenShape:
+        sizes = axes = "???"
+    return f"{kind}('{name}', [{axes}], [{sizes}])"
 
 
 def signature_text(function: Any, name: str = "") -> str:
@@ -329,14 +371,14 @@ def _named_type(function: Any) -> str:
 
 
 def _type_text(function: Any) -> str:
-    """A type as `cntk.layers.typing` writes it; `tensor` where the shape is not known yet."""
+    """A type as `cntk.layers.typing` writes it; `Sequence[tensor]` where the shape is not known yet."""
     try:
         axes = ", ".join(map(str, function.shape))
         steps = len(function.dynamic_axes) > 1
     except OpenShape:
-        return "tensor"
+        return "Sequence[tensor]"
     tensor = f"SparseTensor[{axes}]" if function.is_sparse else f"Tensor[{axes}]"
     return f"Sequence[{tensor}]" if steps else tensor
 
 
-__all__ = ["Structure", "View", "leaf_text", "signature_text"]
+__all__ = ["Structure", "View", "signature_text", "uid_of", "variable_text"]
