@@ -230,7 +230,7 @@ def _count(value: object) -> int | None:
     return value if type(value) is int and value in (0, 1, 2) else None
 
 
-def _encoded(value: object) -> Any:
+def _encoded(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return {"real": str(value)}
     if callable(stored := getattr(value, "stored", None)):

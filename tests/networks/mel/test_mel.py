@@ -41,7 +41,7 @@ NAMES = ALL.split()
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the model base.dnn, which is the current one."""
-    network = parse_ndl(NET, precision="double", macros=[MACROS])
+    network = parse_ndl(MACROS + NET, precision="double")
     save_model(tmp_path / "base.dnn", network.validate())
     monkeypatch.chdir(tmp_path)
     return tmp_path

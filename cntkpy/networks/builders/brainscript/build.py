@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.parameters import ConfigValue
@@ -78,7 +77,7 @@ def outline_brainscript(value: ConfigValue, precision: str) -> Built:
     return built
 
 
-def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, Any]) -> Built:
+def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, float | str]) -> Built:
     """Make the network that a program describes.
 
     Args:

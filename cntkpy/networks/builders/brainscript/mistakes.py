@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
@@ -76,7 +76,9 @@ class Mistakes:
                 text = text.with_string(blanked(text.string, *stretch))
         return None
 
-    def network(self, program: Program, evaluator: Evaluator, names: dict[str, Any], precision: str) -> Built | None:
+    def network(
+        self, program: Program, evaluator: Evaluator, names: Mapping[str, float | str], precision: str
+    ) -> Built | None:
         """Return the network of a program; None if it has a mistake.
 
         Args:

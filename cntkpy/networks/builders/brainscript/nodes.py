@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
@@ -288,7 +289,7 @@ def _tensor_shape(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
     return ShapeValue((yield integers(evaluator, value, "dims", origin)))
 
 
-def _vector(kind: type | None) -> Any:
+def _vector(kind: type | None) -> Callable[[Evaluator, Record, Origin], Step]:
     """Makes an array without arrays in it; `kind` is the type that its elements must have."""
 
     def make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.networks import nodes
@@ -97,7 +96,7 @@ def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
     return evaluator_of(classes, [library()[0]], unsupported | UNSUPPORTED, TEXTS)
 
 
-def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:
+def root_scope(evaluator: Evaluator, names: Mapping[str, float | str]) -> Record:
     """The scope round a program: the library and some more names."""
     text, members = library()
     root = evaluator.evaluate(members, Record({}, None, Place(text, 0, 0), None))
@@ -105,7 +104,7 @@ def root_scope(evaluator: Evaluator, names: Mapping[str, Any]) -> Record:
     return root
 
 
-def evaluate_network(program: Program, evaluator: Evaluator, names: Mapping[str, Any]) -> NetworkValue:
+def evaluate_network(program: Program, evaluator: Evaluator, names: Mapping[str, float | str]) -> NetworkValue:
     """The network that a program describes.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.cntk_config.base.source import Text
@@ -41,7 +40,7 @@ def include_folders(section: ConfigParameters | None) -> list[Path]:
     return list(folders)
 
 
-def program_names(section: ConfigParameters | None) -> Mapping[str, Any]:
+def program_names(section: ConfigParameters | None) -> Mapping[str, float | str]:
     """Return the names of the configuration that a program sees: `deviceId` and `traceLevel`."""
     return {"deviceId": _number(section, "deviceId", -1.0), "traceLevel": _number(section, "traceLevel", 0.0)}
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, UserError
@@ -76,7 +75,6 @@ def parse_ndl(
     precision: str = "float",
     seeds: SeedCounter | None = None,
     *,
-    macros: Iterable[str] = (),
     network: Network | None = None,
     require_features: bool = True,
     strict: bool = False,
@@ -89,13 +87,12 @@ def parse_ndl(
         name: how messages call it.
         precision: a key of `cntkpy.networks.graph.precision.PRECISIONS`; ignored with `network`.
         seeds: the counter of start values.
-        macros: texts of macro files.
         network: add to this network; its nodes can be used by their full names.
         require_features: a script without a feature node is an error.
         strict: see `build_ndl`.
         diagnostics: see `build_ndl`.
     """
-    program = Program([plain_document(text, name)], [plain_document(macro, "<macros>") for macro in macros])
+    program = Program([plain_document(text, name)], [])
     return build_program(
         program,
         precision,

@@ -53,7 +53,7 @@ class Array:
 class Table:
     """A dictionary, and where it begins in the file."""
 
-    entries: Mapping[str, Any]
+    entries: Mapping[str, object]
     at: int
 
     def __contains__(self, key: str) -> bool:
@@ -127,7 +127,7 @@ def _table(span: Span, depth: int) -> Table:
     return Table(entries, span.start)
 
 
-def _value(span: Span, depth: int) -> Any:
+def _value(span: Span, depth: int) -> object:
     kind = 0
     result: dict[int, Field] = {}
     for field in fields(span):
@@ -145,7 +145,7 @@ def _value(span: Span, depth: int) -> Any:
     return read(result[number], depth)
 
 
-def _list(span: Span, depth: int) -> list[Any]:
+def _list(span: Span, depth: int) -> list[object]:
     depth = _deeper(span, depth)
     return [_value(field.message(), depth) for field in fields(span) if field.number == 1]
 

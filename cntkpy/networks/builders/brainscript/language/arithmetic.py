@@ -124,8 +124,10 @@ def at_hand(e: Any, scope: Scope) -> Any:
     return PENDING
 
 
-def bad_operands(operator: str, left: object, right: object, place: Place, scope: Scope) -> tuple[Any, ...]:
-    """The arguments of `Evaluator.error` for operands that an operator does not take."""
+def bad_operands(
+    operator: str, left: object, right: object, place: Place, scope: Scope
+) -> tuple[str, Place, Scope, str | None]:
+    """The arguments of `Messages.error` for operands that an operator does not take."""
     message = f"operator {operator} cannot be applied to {kind_of(left)} and {kind_of(right)}"
     hint = None
     if operator == ".*" and type(left) is float:
