@@ -1,4 +1,4 @@
-"""What a call of a function takes, and what is put in the place of its placeholders."""
+"""Arguments of calls of functions, and functions in the place of placeholders."""
 
 # What programs give is of any type.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false

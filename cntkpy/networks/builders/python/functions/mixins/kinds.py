@@ -1,4 +1,4 @@
-"""What a function stands for: data, a parameter, a constant, a placeholder, or a result."""
+"""Kinds of functions: data, a parameter, a constant, a placeholder, or a result."""
 
 # What programs give is of any type.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -20,7 +20,7 @@ from cntkpy.networks.builders.python.functions.nodes import (
 
 
 class Kinds(Structure):
-    """What a function stands for."""
+    """The kind of a function."""
 
     @property
     def root(self) -> NodeValue:
