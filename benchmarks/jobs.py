@@ -220,6 +220,7 @@ def table(title: str, found: dict[str, list[Run]]) -> list[str]:
         pairs = list(zip(runs, found.get(PEER, []), strict=False)) if program != PEER else []
         cells.append(f"{statistics.median(a.seconds / b.seconds for a, b in pairs):.2f}" if pairs else "")
         cells.append(f"{statistics.median(a.processor / b.processor for a, b in pairs):.2f}" if pairs else "")
+        cells.append(f"{statistics.median(a.memory / b.memory for a, b in pairs):.2f}" if pairs else "")
         lines.append(f"| {title} | {program} | {' | '.join(cells)} |")
     return lines
 
@@ -251,10 +252,9 @@ def main() -> None:
         f"error is computed, and files are written, after every epoch. {OURS} reads text and compiles with "
         f"an empty cache, {PEER} reads arrays made before. `--minutes {given.minutes:g}`, medians of {given.rounds}.\n"
     )
-    print(
-        "| job | program | seconds | processor seconds | epochs | error | peak MB | / PyTorch | / PyTorch, processor |"
-    )
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    ratios = "| / PyTorch | / PyTorch, processor | / PyTorch, peak |"
+    print(f"| job | program | seconds | processor seconds | epochs | error | peak MB {ratios}")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     print("\n".join(lines))
 
 

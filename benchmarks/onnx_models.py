@@ -7,13 +7,18 @@ times are medians of rounds, ratios medians of the ratios within rounds.
 """
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import peers
 
 SECONDS = 0.3
+MINIBATCHES = 64
 MLP = """\
 x = Input(784, tag=feature)
 h = RectifiedLinear(Plus(Times(Parameter(200, 784), x), Parameter(200)))
@@ -51,42 +56,65 @@ CASES = [
 ]
 
 
-def functions(text: str, shape: tuple[int, ...]) -> tuple[Callable[[], np.ndarray], Callable[[], np.ndarray]]:
-    """What cntkpy and what onnxruntime compute of one minibatch."""
+def functions(text: str, shape: tuple[int, ...], folder: Path) -> list[Callable[[], np.ndarray]]:
+    """The outputs of a minibatch: by the action `write`, by `Function.eval`, and by onnxruntime.
+
+    The action gets `MINIBATCHES` at once, as a reader gives them; onnxruntime computes one after the other.
+    """
     import onnxruntime
 
-    from cntkpy.networks.arrays.lazy import jax
+    from cntkpy.compat.cntk import Function, ModelFormat
     from cntkpy.networks.builders.ndl.front_end import parse_ndl
-    from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state
     from cntkpy.networks.onnx import ours
     from cntkpy.networks.onnx.export import Settings, export
     from cntkpy.networks.onnx.files import as_bytes
     from cntkpy.networks.onnx.model import to_model
+    from cntkpy.readers.minibatch import Layout, Minibatch
+    from cntkpy.trainers.evaluation.evaluator import Evaluator
+    from cntkpy.trainers.evaluation.write import node_values
 
     network = parse_ndl(text, precision="float", diagnostics=[]).validate()
+    steps, slots, *_ = shape
     data = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-    batch = ours.minibatch(network, ["z"], {"x": data})
-    given = jax.device_put((network_parameters(network), network_state(network)))
-    compiled = jax.jit(compile_network(network, ["z"]))
 
-    def mine() -> np.ndarray:
-        return np.asarray(compiled(*given, batch)[0]["z"])
+    order = np.arange(slots)
+    sequences = np.stack([order, order, np.zeros_like(order), np.full_like(order, steps)], axis=1)
+    flat = data.reshape(steps, slots, -1)
+    read = [Minibatch({"x": flat}, {"x": Layout(steps, slots, sequences)}) for _ in range(MINIBATCHES)]
+    source: Any = SimpleNamespace(minibatch_size=steps * slots, samples=None, minibatches=lambda: iter(read))
+    evaluator = Evaluator(network, [network.find("z")], summed=False)
+
+    def by_action() -> np.ndarray:
+        written = list(node_values(evaluator, source))
+        return np.stack(written[-1].values[0], axis=1)
 
     exported = export(network, ours.constants, Settings(("z",)))
+    model = as_bytes(to_model(exported, "", {}))
+    path = folder / "model.onnx"
+    path.write_bytes(model)
+    function = Function.load(str(path), format=ModelFormat.ONNX)
+    given = [np.ascontiguousarray(data[:, slot]) for slot in range(slots)] if steps > 1 else data[0]
+    arguments = {function.arguments[0]: given}
+
+    def by_function() -> np.ndarray:
+        values = function.eval(arguments)
+        return np.stack(values, axis=1) if steps > 1 else values[None]
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = peers.cores()
-    session = onnxruntime.InferenceSession(as_bytes(to_model(exported, "", {})), options)
+    session = onnxruntime.InferenceSession(model, options)
     fed = data if len(exported.axes) > 1 else data[0]
 
     def theirs() -> np.ndarray:
         return np.asarray(session.run(["z"], {"x": fed})[0])
 
-    np.testing.assert_allclose(mine().reshape(theirs().shape), theirs(), rtol=1e-3, atol=1e-4)
-    return mine, theirs
+    for ours_ in (by_action, by_function):
+        np.testing.assert_allclose(ours_().reshape(theirs().shape), theirs(), rtol=1e-3, atol=1e-4)
+    return [by_action, by_function, theirs]
 
 
-def seconds(function: Callable[[], np.ndarray]) -> peers.Seconds:
-    """Per call."""
+def seconds(function: Callable[[], np.ndarray], minibatches: int) -> peers.Seconds:
+    """Per minibatch, of which a call computes several."""
     count = 0
 
     def often() -> None:
@@ -94,7 +122,7 @@ def seconds(function: Callable[[], np.ndarray]) -> peers.Seconds:
         start = time.perf_counter()
         while time.perf_counter() - start < SECONDS:
             function()
-            count += 1
+            count += minibatches
 
     found = peers.timed(often)
     return peers.Seconds(found.clock / count, found.processor / count)
@@ -108,13 +136,19 @@ def main() -> None:
 
     print("## Exported models")
     print(f"Outputs of a minibatch, single precision, microseconds; onnxruntime {onnxruntime.__version__}.")
+    print(f"`write` gets {MINIBATCHES} minibatches at once, as a reader gives them; text is not written.")
     print("Medians of interleaved rounds; ratios in brackets: of processor time.\n")
-    print("| network, minibatch | cntkpy | onnxruntime | / onnxruntime |\n|---|---:|---:|---:|")
+    print("| network, minibatch | `write` | `Function.eval` | onnxruntime | write / onnxruntime | eval / onnxruntime |")
+    print("|---|---:|---:|---:|---:|---:|")
     for title, text, shape in CASES:
-        pair = functions(text, shape)
-        mine, theirs = zip(*([seconds(one) for one in pair] for _ in range(rounds)), strict=True)
-        cells = [f"{1e6 * peers.median(one):.0f}" for one in (mine, theirs)]
-        print(f"| {title} | {' | '.join(cells)} | {peers.ratio(mine, theirs)} |", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            every = functions(text, shape, Path(folder))
+        shares = (MINIBATCHES, 1, 1)
+        pairs = list(zip(every, shares, strict=True))
+        action, function, theirs = zip(*([seconds(*pair) for pair in pairs] for _ in range(rounds)), strict=True)
+        cells = [f"{1e6 * peers.median(times):.0f}" for times in (action, function, theirs)]
+        cells += [peers.ratio(times, theirs) for times in (action, function)]
+        print(f"| {title} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

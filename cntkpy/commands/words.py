@@ -15,6 +15,8 @@ RECORD = "--record"
 classic command line has `record=true`."""
 TRACK = "--track"
 """The option that sends what happens to a tracker: `--track mlflow:URI`; as one word in the words of a run."""
+RESOLVED = "config.resolved.cntk"
+"""The file with the configuration of a run, in the folder of its record or of a trial of a sweep."""
 ALLOW_REMOTE = "--allow-remote"
 """The option of all commands that read configurations; it stands for the word allowRemote=true."""
 OPEN = ("UnknownVariable", "VariableCycle")

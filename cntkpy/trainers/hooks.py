@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from cntkpy.networks.graph.network import Node
+from cntkpy.readers.common.planned import State
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.step.context import StepContext
 from cntkpy.trainers.step.not_finite import NotFinite
@@ -107,7 +108,7 @@ class Position:
         """Return the start of an epoch."""
         return cls(Totals.start(nodes), Totals.start(nodes))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> State:
         """Return a JSON-able form."""
         return {
             "done": self.done,
@@ -117,7 +118,7 @@ class Position:
         }
 
     @classmethod
-    def from_json(cls, nodes: Sequence[Node], saved: dict[str, Any]) -> Position:
+    def from_json(cls, nodes: Sequence[Node], saved: State) -> Position:
         """Return the position that `to_json` has described."""
         totals, interval = (Totals.from_json(nodes, saved[key]) for key in ("sums", "interval"))
         return cls(totals, interval, saved["done"], saved["shown"])
@@ -133,7 +134,7 @@ class Running(Protocol):
         """Wait for all results and return the position."""
         ...
 
-    def data_state(self) -> dict[str, Any] | None:
+    def data_state(self) -> State | None:
         """Return the position of the data after the last stack; None: they were not read, or have none."""
         ...
 

@@ -108,8 +108,11 @@ def test_modules_of_the_configuration_tool_need_no_extra() -> None:
         "cntkpy.commands.sweeps.journal",
         "cntkpy.commands.sweeps.optuna_study",
         "cntkpy.commands.sweeps.study_values",
+        "cntkpy.commands.tools.export_batches",
         "cntkpy.commands.tools.export_check",
         "cntkpy.commands.tools.export_data",
+        "cntkpy.commands.tools.export_epochs",
+        "cntkpy.commands.tools.export_rule",
         "cntkpy.commands.tools.export_training",
         "cntkpy.commands.tools.preview_picture",
     }

@@ -20,7 +20,8 @@ from cntkpy.commands.sweeps.choices import read_words
 from cntkpy.commands.sweeps.plan import Plan, check_same, check_whole, digest, load_plan, save_plan
 from cntkpy.commands.sweeps.rows import Row, Rows
 from cntkpy.commands.sweeps.running import describe
-from cntkpy.commands.sweeps.trial_folder import RESOLVED, TrialFolder
+from cntkpy.commands.sweeps.trial_folder import TrialFolder
+from cntkpy.commands.words import RESOLVED
 from cntkpy.trainers.checkpoints.checkpoint import TrainingRecord
 
 URL = "memory://alice:s3cretA{0}@d/data.ctf?token=s3cretB{0}"

@@ -139,7 +139,7 @@ def test_in_chromium(site: Path, tmp_path: Path, width: int) -> None:
     frames = "".join(f'<iframe src="/{page}" style="width:{width}px;height:800px"></iframe>' for page in SHOWN)
     (site / "frames.html").write_text(f"<body>{frames}<script>{MEASURE}</script></body>", encoding="utf-8")
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     address = f"http://127.0.0.1:{server.server_port}/frames.html"
     try:

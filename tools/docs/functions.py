@@ -27,7 +27,7 @@ def page() -> str:
     """The page as Markdown."""
     families: dict[str, list[NodeKind]] = {}
     for kind in nodes.kinds():
-        families.setdefault(kind.family if not kind.unsupported else "", []).append(kind)
+        families.setdefault(nodes.heading(kind) if not kind.unsupported else "", []).append(kind)
     missing = families.pop("", [])
     parts = [HEADER]
     for family, kinds in families.items():

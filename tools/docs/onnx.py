@@ -17,7 +17,7 @@ def exported() -> str:
     families: dict[str, list[str]] = {}
     for kind in nodes.kinds():
         if kind.name in RULES:
-            families.setdefault(kind.family, []).append(f"`{kind.name}`")
+            families.setdefault(nodes.heading(kind), []).append(f"`{kind.name}`")
     lines = ["| family | operations |", "|---|---|"]
     return "\n".join([*lines, *(f"| {family} | {', '.join(names)} |" for family, names in families.items())])
 

@@ -71,8 +71,8 @@ def _functions() -> str:
     for kind in nodes.kinds():
         if kind.unsupported:
             continue
-        if kind.family != family:
-            family = kind.family
+        if nodes.heading(kind) != family:
+            family = nodes.heading(kind)
             parts.append(f"\n## {family or 'Others'}\n")
         aliases = f" Also called {', '.join(f'`{name}`' for name in kind.aliases)}." if kind.aliases else ""
         formula = f" Formula: `{kind.formula}`." if kind.formula else ""

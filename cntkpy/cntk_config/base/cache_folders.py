@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from cntkpy.cntk_config.base.systems import folders, sockets, users
+from cntkpy.cntk_config.base.systems import folders, users
 
 
 def private_folder(*parts: str) -> Path | None:
@@ -35,6 +35,8 @@ def socket_folder() -> Path | None:
 
     It is in the temporary folder rather than with the caches, which several machines may share.
     """
+    from cntkpy.cntk_config.base.systems import sockets
+
     if not sockets.have_paths():
         return None
     caches, temporary = list(_places())[:-1], list(_places())[-1]

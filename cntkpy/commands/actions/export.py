@@ -1,6 +1,5 @@
 """`action = export`: the network of a command as an ONNX model, compared with onnxruntime on its own data."""
 
-import hashlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -71,6 +70,8 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     )
     means = _means(p) if p.preprocessing else {}
     settings = Settings(names, softmax, int(p.opset), p.double, p.batch_first, tuple(p.indices), p.lengths, means)
+    import hashlib
+
     digest = hashlib.sha256(Export(section, on_error=lambda error: "").flat().encode()).hexdigest()
     ready = prepared(str(p.output_file), network, settings, {"cntkpy.configuration": digest})
     for note in ready.exported.notes:

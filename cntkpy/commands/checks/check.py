@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +20,6 @@ from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.command_line import load_with
 from cntkpy.commands.checks import output as check_output
 from cntkpy.commands.checks.contracts import Unmet, broken_contracts, unmet, unused_contracts, without_contracted
-from cntkpy.commands.checks.corrections import Correction, accepted, corrections, difference, write_texts
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look, without_root
@@ -31,6 +31,9 @@ from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
 from cntkpy.commands.projects.project import NAME, Project, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
+
+if TYPE_CHECKING:
+    from cntkpy.commands.checks.corrections import Correction
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
@@ -98,6 +101,8 @@ def check(words: list[str], quiet: bool, form: str, options: CheckOptions) -> in
         shown = ", ".join(skipped[:MOST_SKIPPED]) + ", ..." * (len(skipped) > MOST_SKIPPED)
         print(f"note: {len(skipped)} skipped, no command and no action is in them: {shown}", file=sys.stderr)
     if options.fix:
+        from cntkpy.commands.checks.corrections import difference, write_texts
+
         texts, is_clean = _corrected(chosen, options, targets)
         if not texts and not quiet:
             advice = "no finding can be corrected with certainty; `cntkpy check` shows them"
@@ -167,6 +172,8 @@ def _of_configurations(
 
 def _corrected(chosen: list[Target], options: CheckOptions, targets: Targets) -> tuple[Mapping[str, str], bool]:
     """Return the new texts of files, by path, with the corrections that are certain; True if there are no findings."""
+    from cntkpy.commands.checks.corrections import accepted, corrections
+
     folders = [Path.cwd().resolve(), *(project.folder for project in targets.projects.values())]
     texts: Mapping[str, str] = {}
     present: list[Finding] = []

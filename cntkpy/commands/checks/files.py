@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -24,10 +23,7 @@ from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.scan import TRAINING
-from cntkpy.commands.checks.shards import shard_problems
-from cntkpy.commands.checks.tables import table_problems
 from cntkpy.commands.context.root import RootParameters
-from cntkpy.readers.formats.uci.parameters import LabelParameters
 from cntkpy.readers.parameters import several_paths
 
 if TYPE_CHECKING:
@@ -108,6 +104,9 @@ def file_problems(
                         continue
                 yield from missing
         if data:
+            from cntkpy.commands.checks.shards import shard_problems
+            from cntkpy.commands.checks.tables import table_problems
+
             problems = [*_data(use, records), *table_problems(use), *shard_problems(use)]
             if wrong is not None and any(problem.severity == "error" for problem in problems):
                 wrong.add(id(use))
@@ -295,6 +294,8 @@ def needed_files(use: Use, makes: bool) -> Iterator[ConfigValue]:
 
 def _names_classes(use: Use) -> bool:
     """Return whether a section of labels has names of classes that a list has to know."""
+    from cntkpy.readers.formats.uci.parameters import LabelParameters
+
     try:
         return LabelParameters in use.declared and LabelParameters(use.section).label_type == "category"
     except ConfigError:
@@ -387,6 +388,8 @@ def _matches(path: Path) -> bool:
     """Return True if a file matches a pattern, or that is not known; some readers take patterns, others tell."""
     if str(path).count("**") > 1:
         return True
+    import glob
+
     try:
         return next(glob.iglob(str(path), recursive=True), None) is not None  # noqa: PTH207 - patterns with a root
     except OSError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cntkpy.cntk_config import ConfigError
 from cntkpy.cntk_config.base.files import is_folder, read_input
 from cntkpy.cntk_config.includes import Loader
-from cntkpy.commands.runs.find import RESOLVED
+from cntkpy.commands.words import RESOLVED
 
 SUFFIXES = (".cntk", ".cfg", ".config")
 """The files of a folder that are configurations."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
@@ -52,6 +51,8 @@ class TomlText:
         self.source = Source(name, "" if text is None else text, path=path)
         if text is None:
             self.source.text = text = self._read(path)
+        import tomllib
+
         try:
             self.data: dict[str, Any] = tomllib.loads(text.replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
@@ -167,6 +168,8 @@ class _Scanner:
             match = _KEY.match(self._text, self._offset)
             if match is None:  # a text that tomllib accepts has a key here
                 raise AssertionError(self._offset)
+            import tomllib
+
             name = match[0] if match[0][0] not in "\"'" else next(iter(tomllib.loads(f"{match[0]}=0")))
             names.append((name, match.span()))
             self._offset = match.end()

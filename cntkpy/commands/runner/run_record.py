@@ -18,9 +18,9 @@ from cntkpy.commands.catalogue.section_map import TopLevel
 from cntkpy.commands.checks.scan import TRAINING, trained_model
 from cntkpy.commands.runner.log import LogHandler, Record
 from cntkpy.commands.runner.log_events import EventHandler
-from cntkpy.commands.words import RECORD, is_config_word
+from cntkpy.commands.words import RECORD, RESOLVED, is_config_word
 
-FOLDER, RESOLVED, LOG, EVENTS = "runs", "config.resolved.cntk", "log", "log.jsonl"
+FOLDER, LOG, EVENTS = "runs", "log", "log.jsonl"
 MAX_PENDING = 10_000
 """Records that wait until the run has looked at its configuration."""
 MAX_DENSE, SPARSE_SECONDS = 1000, 1.0

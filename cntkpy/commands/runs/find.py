@@ -20,10 +20,9 @@ from cntkpy.commands.runs.events import json_events, run_of
 from cntkpy.commands.runs.record import Run
 from cntkpy.commands.runs.settings import settings_of
 from cntkpy.commands.runs.text_log import PROGRAM, log_events
+from cntkpy.commands.words import RESOLVED
 
 EVENTS = ".jsonl"
-RESOLVED = "config.resolved.cntk"
-"""The configuration of a trial of a sweep, in the folder of its event file."""
 OTHER_WORKER = re.compile(r"\.(log)?rank\d+(\.jsonl)?$")
 """Files of workers after the first, which say the same."""
 SAME_SECONDS = 2.0

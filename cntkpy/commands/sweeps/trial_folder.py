@@ -22,9 +22,9 @@ from cntkpy.commands.runs import plain
 from cntkpy.commands.sweeps.choices import Space
 from cntkpy.commands.sweeps.locks import hold
 from cntkpy.commands.sweeps.outputs import moving_words, outside
-from cntkpy.commands.words import same_directory
+from cntkpy.commands.words import RESOLVED, same_directory
 
-RESOLVED, LOG, EVENTS, OUTPUT, LOCK = "config.resolved.cntk", "log", "log.jsonl", "output", ".trial.lock"
+LOG, EVENTS, OUTPUT, LOCK = "log", "log.jsonl", "output", ".trial.lock"
 BEFORE = ".before"
 COMPLETED = "COMPLETED."
 FAILED = "EXCEPTION occurred: "

@@ -37,6 +37,8 @@ __all__ = [
     "checkpoint_name",
     "custom_gradient",
     "default_device",
+    "gradient_by_operands",
+    "gradient_by_result",
     "imported",
     "io_callback",
     "jax",
@@ -159,29 +161,51 @@ def number_of(device: Any) -> int:
 
 
 def custom_gradient(
-    primal: Callable[..., Array],
-    forward: Callable[..., tuple[Array, Residuals | Array | Callable[[Array], Gradients]]],
+    forward: Callable[..., tuple[Array, Any]],
     backward: Callable[[Any, Array], Gradients],
+    primal: Callable[..., Array] | None = None,
 ) -> Callable[..., Array]:
     """`jax.custom_vjp` without importing JAX now.
 
     Args:
-        primal: arrays -> result.
         forward: arrays -> (result, residuals).
         backward: (residuals, gradient of the result) -> one gradient per array (None for "no gradient").
+        primal: arrays -> result, where less work than `forward` is enough.
 
     Returns:
         A function of the arrays with that gradient.
     """
 
+    def result(*arrays: Array) -> Array:
+        return forward(*arrays)[0]
+
     @functools.cache
     def build() -> Callable[..., Array]:
-        function = jax.custom_vjp(primal)
+        function = jax.custom_vjp(primal or result)
         function.defvjp(forward, backward)
         return function
 
-    @functools.wraps(primal)
+    @functools.wraps(primal or forward)
     def call(*arrays: object) -> Array:
         return build()(*arrays)
 
     return call
+
+
+def gradient_by_operands(
+    primal: Callable[..., Array], backward: Callable[[Any, Array], Gradients]
+) -> Callable[..., Array]:
+    """Return a function whose gradient needs its operands: `backward(operands, gradient of the result)`."""
+    return custom_gradient(lambda *arrays: (primal(*arrays), arrays), backward, primal)
+
+
+def gradient_by_result(
+    primal: Callable[..., Array], backward: Callable[[Array, Array], Gradients]
+) -> Callable[..., Array]:
+    """Return a function whose gradient needs its result: `backward(result, gradient of the result)`."""
+
+    def forward(*arrays: Array) -> tuple[Array, Array]:
+        result = primal(*arrays)
+        return result, result
+
+    return custom_gradient(forward, backward, primal)

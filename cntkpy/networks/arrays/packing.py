@@ -102,16 +102,8 @@ def _masked(values: Array, mask: Array) -> Array:
     return jnp.where(mask.reshape(*mask.shape, *(1,) * (values.ndim - 2)), values, jnp.zeros((), values.dtype))
 
 
-def _plain_apart(packed: Array, numbers: Numbers) -> Array:
-    return _taken(packed, numbers[0])
-
-
-def _plain_together(values: Array, numbers: Numbers) -> Array:
-    return _taken(values, numbers[1])
-
-
 def _apart_forward(packed: Array, numbers: Numbers) -> tuple[Array, Residuals]:
-    return _plain_apart(packed, numbers), numbers
+    return _taken(packed, numbers[0]), numbers
 
 
 def _apart_backward(numbers: Numbers, g: Array) -> Gradients:
@@ -119,12 +111,12 @@ def _apart_backward(numbers: Numbers, g: Array) -> Gradients:
 
 
 def _together_forward(values: Array, numbers: Numbers) -> tuple[Array, Residuals]:
-    return _plain_together(values, numbers), numbers
+    return _taken(values, numbers[1]), numbers
 
 
 def _together_backward(numbers: Numbers, g: Array) -> Gradients:
     return _masked(_taken(g, numbers[0]), numbers[2]), None
 
 
-_apart = custom_gradient(_plain_apart, _apart_forward, _apart_backward)
-_together = custom_gradient(_plain_together, _together_forward, _together_backward)
+_apart = custom_gradient(_apart_forward, _apart_backward)
+_together = custom_gradient(_together_forward, _together_backward)

@@ -58,10 +58,6 @@ def _scaled(weights: Array, scale: Array, rows: Array) -> tuple[Array, Array]:
     return (weights * scale).astype(rows.dtype), jnp.ones_like(scale)
 
 
-def _only_means(scores: Array, rows: Array) -> Array:
-    return _parts(scores, rows)[0]
-
-
 def _forward(scores: Array, rows: Array) -> tuple[Array, Residuals]:
     means, exponentials, scale = _parts(scores, rows)
     return means, (exponentials, rows, means, scale)
@@ -76,6 +72,6 @@ def _backward(kept: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
     return of_scores.astype(scale.dtype), product(weights, g, (-2, -2))
 
 
-_means = custom_gradient(_only_means, _forward, _backward)
+_means = custom_gradient(_forward, _backward)
 
 __all__ = ["KEPT", "weighted_means"]

@@ -41,7 +41,7 @@ def _late_backward(weights: Array, g: Array) -> Gradients:
     return dot(g, weights, (-1, -1)), None, g
 
 
-_late = custom_gradient(_plain, _plain_forward, _late_backward)
+_late = custom_gradient(_plain_forward, _late_backward, _plain)
 """x W, whose gradient by W is left out; `added`, which counts as 0, gets the gradient of the result."""
 
 
@@ -226,7 +226,7 @@ def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, 
         pairs = zip(operands, gradient["sums"], strict=True)
         return [dot(_matrix(x), _matrix(products), (0, 0)) for x, products in pairs], gradient, None
 
-    return custom_gradient(primal, forward, backward)
+    return custom_gradient(forward, backward, primal)
 
 
 def dense(value: Any, node: Node) -> Float[Array, "T S ..."]:

@@ -144,8 +144,6 @@ class NodeKind:
         forward: function `(call, *arrays) -> array`; see `cntkpy.networks.nodes.call.Call`.
         aliases: other names in the network language.
         options: optional arguments.
-        family: heading in the documentation.
-        source: where the rule is specified.
         layout: whether the result has a minibatch layout: "inputs" (if one of the inputs has), "none", "always".
         elementwise: inputs are brought to equal rank before `forward`.
         pointwise: an element of the result depends on the same element of each operand only, whatever their order.
@@ -189,8 +187,6 @@ class NodeKind:
     forward: Forward | None = None
     aliases: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
-    family: str = ""
-    source: str = ""
     layout: str = "inputs"
     elementwise: bool = False
     pointwise: bool = False

@@ -21,34 +21,34 @@ from cntkpy.networks.nodes.declare import Argument, NodeKind, Option
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, Node
 
-__all__ = ["Argument", "NodeKind", "Option", "create", "files", "find", "kinds", "operation", "tables"]
+__all__ = ["Argument", "NodeKind", "Option", "create", "files", "find", "heading", "kinds", "operation", "tables"]
 
-_DECLARATIONS = (
-    "inputs.kinds",
-    "elementwise.kinds",
-    "linear.kinds",
-    "criteria.losses",
-    "normalisation.kinds",
-    "recurrence.kinds",
-    "shape.kinds",
-    "shape.axes",
-    "sequences.kinds",
-    "sequences.made",
-    "sequences.unpacked",
-    "sequences.minibatch",
-    "attention.kinds",
-    "criteria.ranking",
-    "criteria.ctc",
-    "criteria.edit_distance",
-    "images.regions",
-    "images.convolution",
-    "images.cropping",
-    "recurrence.stack",
-    "observers.kinds",
-    "sampling.kinds",
-    "unsupported.kinds",
-)
-"""Modules with declarations, in the order of the documentation."""
+_DECLARATIONS = {
+    "inputs.kinds": "Inputs and parameters",
+    "elementwise.kinds": "Elementwise",
+    "linear.kinds": "Linear algebra and reductions",
+    "criteria.losses": "Criteria",
+    "normalisation.kinds": "Normalisation",
+    "recurrence.kinds": "Recurrence",
+    "shape.kinds": "Shape",
+    "shape.axes": "Shape",
+    "sequences.kinds": "Sequences",
+    "sequences.made": "Sequences",
+    "sequences.unpacked": "Sequences",
+    "sequences.minibatch": "Sequences",
+    "attention.kinds": "Sequences",
+    "criteria.ranking": "Criteria",
+    "criteria.ctc": "Criteria",
+    "criteria.edit_distance": "Criteria",
+    "images.regions": "Convolution and pooling",
+    "images.convolution": "Convolution and pooling",
+    "images.cropping": "Shape",
+    "recurrence.stack": "Recurrence",
+    "observers.kinds": "The run",
+    "sampling.kinds": "The run",
+    "unsupported.kinds": "Not supported",
+}
+"""Modules with declarations, in the order of the documentation, and their headings there."""
 
 _OF_PROGRAMS = ("host.kinds",)
 """Modules of kinds that no language has a name for; models may have nodes of them."""
@@ -57,6 +57,7 @@ FAMILIES = tuple(dict.fromkeys(module.split(".")[0] for module in (*_DECLARATION
 """Folders of families, each with all rules of its kinds."""
 
 _KINDS: dict[str, NodeKind] = {}
+_HEADINGS: dict[str, str] = {}
 _BY_NAME: dict[str, NodeKind] = {}
 _BY_PROGRAMS: dict[str, NodeKind] = {}
 
@@ -64,9 +65,9 @@ _BY_PROGRAMS: dict[str, NodeKind] = {}
 def _load() -> None:
     if _KINDS:
         return
-    for name in _DECLARATIONS:
-        for kind in importlib.import_module(f"{__name__}.{name}").KINDS:
-            _KINDS[kind.name] = kind
+    for module, heading in _DECLARATIONS.items():
+        for kind in importlib.import_module(f"{__name__}.{module}").KINDS:
+            _KINDS[kind.name], _HEADINGS[kind.name] = kind, heading
             for name in kind.names:
                 if name.lower() in _BY_NAME:
                     raise AssertionError(f"two node kinds are called {name}")
@@ -110,6 +111,12 @@ def kinds() -> list[NodeKind]:
     """All declared functions, in the order of the documentation."""
     _load()
     return list(_KINDS.values())
+
+
+def heading(kind: NodeKind) -> str:
+    """Return the heading of a kind in the documentation: `Criteria`, `Shape`; "" for kinds of programs."""
+    _load()
+    return _HEADINGS.get(kind.name, "")
 
 
 def find(name: str) -> NodeKind | None:

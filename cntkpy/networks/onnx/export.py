@@ -17,7 +17,7 @@ from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.graph.axes import DEFAULT, ONE
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
-from cntkpy.networks.nodes import create
+from cntkpy.networks.nodes import create, heading
 from cntkpy.networks.nodes.onnx_support.graph import Dims, Emitter, Graph, Names, NotExpressible, Port
 from cntkpy.networks.nodes.onnx_support.use import Operand, Use
 from cntkpy.networks.onnx import cells, loops
@@ -144,7 +144,7 @@ def _candidates(network: Network) -> list[str]:
 
 def _of_training(node: Node) -> bool:
     """Return whether a node is an output only if it is asked for."""
-    return node.operation in REFUSED or node.kind.family == "Criteria"
+    return node.operation in REFUSED or heading(node.kind) == "Criteria"
 
 
 class _Export:

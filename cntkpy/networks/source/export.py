@@ -9,6 +9,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
+from cntkpy.networks.nodes import heading
 from cntkpy.networks.nodes.source_support.layers import Tensor
 from cntkpy.networks.nodes.source_support.values import dims_of, lead_of
 from cntkpy.networks.onnx.table import REFUSED as OF_TRAINING
@@ -111,7 +112,7 @@ def output_names(network: Network, asked: tuple[str, ...] = ()) -> list[str]:
 
 
 def _of_training(node: Node) -> bool:
-    return node.operation in OF_TRAINING or node.kind.family == "Criteria"
+    return node.operation in OF_TRAINING or heading(node.kind) == "Criteria"
 
 
 def export(network: ValidatedNetwork, evaluate: Evaluate, settings: Settings = Settings()) -> Source:

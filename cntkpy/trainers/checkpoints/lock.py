@@ -84,7 +84,7 @@ def _hold(lock: Path, model_path: str) -> int:
         os.close(descriptor)
 
 
-def _taken(descriptor: int, holder: dict[str, Any]) -> bool:
+def _taken(descriptor: int, holder: dict[str, object]) -> bool:
     """Return whether the lock is ours now."""
     taken = locks.lock(descriptor)
     if taken is not None:
@@ -92,7 +92,7 @@ def _taken(descriptor: int, holder: dict[str, Any]) -> bool:
     return not (holder and holder.get("host") == platform.node() and _is_running(holder))
 
 
-def _is_running(holder: dict[str, Any]) -> bool:
+def _is_running(holder: dict[str, object]) -> bool:
     process = holder.get("process")
     if not isinstance(process, int) or process == os.getpid():
         return False
@@ -100,7 +100,7 @@ def _is_running(holder: dict[str, Any]) -> bool:
     return started is not None and started == holder.get("started")
 
 
-def _own() -> dict[str, Any]:
+def _own() -> dict[str, object]:
     return {
         "host": platform.node(),
         "process": os.getpid(),
@@ -109,7 +109,7 @@ def _own() -> dict[str, Any]:
     }
 
 
-def _holder(descriptor: int) -> dict[str, Any]:
+def _holder(descriptor: int) -> dict[str, object]:
     """Return the contents of a lock; nothing, if it cannot be read."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -127,7 +127,7 @@ def _is_at(descriptor: int, lock: Path) -> bool:
         return False
 
 
-def _in_use(model_path: str, lock: Path, holder: dict[str, Any]) -> UserError:
+def _in_use(model_path: str, lock: Path, holder: dict[str, object]) -> UserError:
     who = ""
     if holder:
         who = f": process {holder.get('process')} on {holder.get('host')}, since {holder.get('since')}"

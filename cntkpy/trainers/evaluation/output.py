@@ -99,6 +99,8 @@ def node_sequences(node: "Node", values: NDArray[Any], layout: "Layout") -> list
         rows = (node.shape or (1,))[0]
         return [values.reshape(-1, rows)]
     flat = values.reshape(*values.shape[:2], -1)
+    if layout.is_single:  # most often; by the list below NumPy takes four times as long
+        return list(flat[0, : layout.S, None])
     return [flat[max(begin, 0) : min(end, layout.T), slot] for _, slot, begin, end in layout.sequences.tolist()]
 
 

@@ -46,7 +46,7 @@ class Totals:
         return cls(np.array([loss, metric]), np.array([samples, samples]), samples, minibatches)
 
     def add(
-        self, nodes: Sequence[Node], results: NDArray[Any], samples: int, counts: NDArray[np.int64] | None = None
+        self, nodes: Sequence[Node], results: NDArray[np.float64], samples: int, counts: NDArray[np.int64] | None = None
     ) -> Totals:
         """Return the totals with some more minibatches.
 
@@ -94,7 +94,7 @@ class Totals:
         parts = zip(nodes, self.values, self.replaced, self.counts, strict=True)
         return [Total(node.name, float(value), 1 if last else int(count)) for node, value, last, count in parts]
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[object]:
         """JSON-able form."""
         return [self.values.tolist(), self.samples, self.counts.tolist(), self.minibatches]
 

@@ -1,9 +1,11 @@
 """`traceLevel` from 2 on: after every progress line times, memory, the reader's position, and norms of gradients."""
 
+from __future__ import annotations
+
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +14,13 @@ from cntkpy.networks.arrays.lazy import default_device, jax
 from cntkpy.networks.arrays.sparse import RowGradient
 from cntkpy.networks.compile.evaluate import compile_gradient
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.readers.common.planned import State
 from cntkpy.trainers.hooks import Hook, Interval
 from cntkpy.trainers.log.nodes import SHAPES_LEVEL
 from cntkpy.trainers.step.context import StepContext
+
+if TYPE_CHECKING:
+    from jax import Array
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -41,7 +47,7 @@ class Details(Hook):
         self,
         network: ValidatedNetwork,
         nodes: Sequence[Node],
-        position: Callable[[], dict[str, Any]],
+        position: Callable[[], State],
         trace_level: int = DETAILS_LEVEL,
         gradients: bool = True,
     ):
@@ -73,7 +79,7 @@ class Details(Hook):
         if self._norms is None:
             gradients = compile_gradient(self._network, self._names[0], self._names)
 
-            def norms(weights: Any, *arguments: Any) -> Any:
+            def norms(weights: dict[str, Array], *arguments: Any) -> dict[str, tuple[Array, Array]]:
                 results, _, _ = gradients(weights, *arguments)
                 parts = {
                     name: gradient.values if isinstance(gradient, RowGradient) else gradient
@@ -89,7 +95,7 @@ class Details(Hook):
             yield name, float(gradient), float(weight)
 
 
-def _norm(array: Any) -> Any:
+def _norm(array: Array) -> Array:
     return jax.numpy.sqrt(jax.numpy.sum(jax.numpy.square(array.astype(np.float32))))
 
 

@@ -1,9 +1,11 @@
 """`gradientcheck`: gradients of back-propagation compared with finite differences, before every update."""
 
+from __future__ import annotations
+
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +15,13 @@ from cntkpy.networks.arrays.sparse import RowGradient
 from cntkpy.networks.compile.evaluate import compile_gradient, compile_network, node_total
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.step.context import StepContext
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jaxtyping import PRNGKeyArray
+
+    from cntkpy.networks.arrays.batch import Batch
+    from cntkpy.networks.compile.evaluate import Settings
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -40,11 +49,17 @@ class GradientCheck:
         self._gradients = jax.jit(compile_gradient(network, names[0], names))
         forward = compile_network(network, names, training=True)
 
-        def total(weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
+        def total(
+            weights: dict[str, Array],
+            state: dict[str, Array],
+            batch: Batch,
+            key: PRNGKeyArray | None,
+            settings: Settings,
+        ) -> Array:
             return node_total(criterion, forward(weights, state, batch, key, settings)[0], batch)
 
-        def differences(name: str, indices: Any, step: Any, weights: Any, *arguments: Any) -> Any:
-            def difference(index: Any) -> Any:
+        def differences(name: str, indices: Array, step: Array, weights: dict[str, Array], *arguments: Any) -> Array:
+            def difference(index: Array) -> Array:
                 flat = weights[name].reshape(-1)
                 above, below = (
                     total({**weights, name: flat.at[index].add(by).reshape(weights[name].shape)}, *arguments)

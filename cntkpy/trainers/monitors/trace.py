@@ -64,7 +64,7 @@ class Trace:
             for line in self._lines(node, np.asarray(values[node.name]), w.stack.layout(0, node, values)):
                 log.info("%s", line, extra={"plain": True})
 
-    def _lines(self, node: Node, values: NDArray[Any], layout: Layout) -> Iterator[str]:
+    def _lines(self, node: Node, values: NDArray[np.generic], layout: Layout) -> Iterator[str]:
         yield f"Trace --> {prototype(node)}"
         sequences = node_sequences(node, values, layout)
         form = self.nodes[node]

@@ -1,10 +1,12 @@
 """The nodes of the operation `Trace`: the values of their operands in the log, of the minibatches that they ask for."""
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +17,17 @@ from cntkpy.networks.compile.evaluate import compile_network, node_total
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes.observers.kinds import NUDGE
+from cntkpy.readers.minibatch import Layout
 from cntkpy.trainers.evaluation.output import Format, NodeWriter, node_sequences
 from cntkpy.trainers.monitors.trace import prototype
 from cntkpy.trainers.step.context import StepContext
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jaxtyping import PRNGKeyArray
+
+    from cntkpy.networks.arrays.batch import Batch
+    from cntkpy.networks.compile.evaluate import Settings
 
 log = logging.getLogger("cntkpy.trainers")
 
@@ -49,11 +59,20 @@ class TraceNodes:
         compiled = compile_network(network, names, training)
         criterion = roots[0]
 
-        def total(nudges: Any, weights: Any, state: Any, batch: Any, key: Any, settings: Any) -> Any:
+        def total(
+            nudges: dict[str, Array],
+            weights: dict[str, Array],
+            state: dict[str, Array],
+            batch: Batch,
+            key: PRNGKeyArray | None,
+            settings: Settings,
+        ) -> tuple[Array, dict[str, Array]]:
             results, _ = compiled(weights, {**state, **nudges}, batch, key, settings)
             return node_total(criterion, results, batch), results
 
-        def values(weights: object, state: object, batch: object, key: object, settings: object) -> Any:
+        def values(
+            weights: object, state: object, batch: object, key: object, settings: object
+        ) -> tuple[dict[str, Array], dict[str, Array]]:
             shapes = jax.eval_shape(total, {}, weights, state, batch, key, settings)[1]
             nudges = {
                 node.name + NUDGE: jnp.zeros(shapes[node.name].shape, shapes[node.name].dtype)
@@ -80,7 +99,7 @@ class TraceNodes:
                 slope = np.asarray(slopes[node.name + NUDGE])
                 self._log(node, f"Trace[{now}] {node.options['say']} (gradient)", slope, layout)
 
-    def _log(self, node: Node, head: str, values: NDArray[Any], layout: Any) -> None:
+    def _log(self, node: Node, head: str, values: NDArray[Any], layout: Layout) -> None:
         log.info("------- %s --> %s", head, prototype(node.input(0)), extra={"plain": True})
         for line in self._lines(node, node_sequences(node, values, layout)):
             log.info("%s", line, extra={"plain": True})

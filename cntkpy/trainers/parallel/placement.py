@@ -14,6 +14,7 @@ from cntkpy.trainers.parallel.batching import SharedBatcher
 from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.step.feed import Batcher
+from cntkpy.trainers.step.memory import HostArray
 from cntkpy.trainers.step.placement import (
     EndsBlock,
     OneDevice,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from jax import Array
     from jax.sharding import PartitionSpec
     from jax.typing import DTypeLike
-    from numpy.typing import NDArray
 
     from cntkpy.networks.compile.evaluate import Batch
     from cntkpy.trainers.step.placement import Device, Scalars
@@ -63,11 +63,11 @@ class ByProcess(OneDevice):
         """Return what makes minibatches of the same shape on all workers."""
         return SharedBatcher.like(batcher, self._group, ends_block)
 
-    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+    def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
         """Return the slots of all workers side by side."""
         return self._group.gather(self._group.on_all(np.asarray(array), 1), 1) if slots else self.fetch(array)
 
-    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+    def place_all(self, array: HostArray, slots: bool = False) -> Array:
         """Place what `fetch_all` has returned."""
         return self.place(self._group.part(array, 1) if slots else array, slots)
 
@@ -116,7 +116,7 @@ class OnProcessGroup(Placement, Protocol):
         """Return the `batch` of a stack (numpy, this process's slots) as arrays of all workers."""
         batch = stack.batch
 
-        def put(leaf: NDArray[Any]) -> Array:
+        def put(leaf: HostArray) -> Array:
             return self.group.on_all(np.asarray(leaf), 1 if leaf.ndim == 2 else 2)
 
         inputs: dict[str, Any] = {}
@@ -130,7 +130,7 @@ class OnProcessGroup(Placement, Protocol):
 class Replicated(OnProcessGroup):
     """The same weights on all devices; slots of minibatches are dealt out."""
 
-    def place(self, array: Any, slots: bool = False) -> Array:
+    def place(self, array: HostArray | Array, slots: bool = False) -> Array:
         """Place the same on all workers; of an array with slots each gets its own."""
         return self.group.on_all(np.asarray(array), 1 if slots else None)
 
@@ -138,15 +138,15 @@ class Replicated(OnProcessGroup):
         """Return the same state everywhere."""
         return {name: self.place(value) for name, value in rule.start(weight).items()}
 
-    def fetch(self, array: Array) -> NDArray[Any]:
+    def fetch(self, array: Array) -> HostArray:
         """Return what all workers have."""
         return np.asarray(array.addressable_shards[0].data)
 
-    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+    def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
         """Return the slots of all workers side by side."""
         return self.group.gather(array, 1) if slots else self.fetch(array)
 
-    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+    def place_all(self, array: HostArray, slots: bool = False) -> Array:
         """Place what `fetch_all` has returned."""
         return self.place(self.group.part(array, 1) if slots else array, slots)
 
@@ -181,7 +181,7 @@ class PerWorker(OnProcessGroup):
         super().__init__(group)
         self._starts: dict[Rule, Callable[[Array], dict[str, Array]]] = {}
 
-    def place(self, array: Any, slots: bool = False) -> Array:
+    def place(self, array: HostArray | Array, slots: bool = False) -> Array:
         """Place one copy for every worker."""
         array = np.asarray(array)
         return self.group.on_all(np.broadcast_to(array, (len(self.group.local), *array.shape)), 0)
@@ -192,15 +192,15 @@ class PerWorker(OnProcessGroup):
             self._starts[rule] = jax.jit(jax.vmap(rule.start), out_shardings=weight.sharding)
         return self._starts[rule](weight)
 
-    def fetch(self, array: Array) -> NDArray[Any]:
+    def fetch(self, array: Array) -> HostArray:
         """Return what this process's first worker has."""
         return np.asarray(array.addressable_shards[0].data)[0]
 
-    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+    def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
         """Return what all workers have."""
         return self.group.gather(array)
 
-    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+    def place_all(self, array: HostArray, slots: bool = False) -> Array:
         """Place what `fetch_all` has returned."""
         return self.group.on_all(self.group.part(array), 0)
 

@@ -32,6 +32,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.systems import sockets
 from cntkpy.trainers.parallel.shared_messages import SharedMessages, memory_bytes
 from cntkpy.trainers.parallel.signals import Signals
+from cntkpy.trainers.step.memory import HostArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,7 @@ class SharedSums:
             rank, self._size, self._memory, (self._size + 1) * BLOCK_BYTES, Signals(channels)
         )
 
-    def sum(self, arrays: list[NDArray[Any]]) -> None:
+    def sum(self, arrays: list[HostArray]) -> None:
         """Replace flat arrays by their sums over all processes, which call this with arrays of the same sizes.
 
         Raises:
@@ -124,7 +125,7 @@ class SharedSums:
             for piece, place in step.read:
                 piece[:] = place
 
-    def sum_of_real(self, arrays: list[NDArray[Any]]) -> None:
+    def sum_of_real(self, arrays: list[HostArray]) -> None:
         """As `sum`, of the arrays after the first, a single number: 0 where nothing of this process counts.
 
         Raises:
@@ -136,7 +137,7 @@ class SharedSums:
                 array[:] = 0
         self.sum(summands)
 
-    def _steps_for(self, arrays: list[NDArray[Any]]) -> list[_Step]:
+    def _steps_for(self, arrays: list[HostArray]) -> list[_Step]:
         """Return the plan of the sums of these very arrays, which are most often those of the call before."""
         key = tuple(map(id, arrays))
         if key not in self._known:
@@ -152,7 +153,7 @@ class SharedSums:
             self._known[key] = arrays, steps
         return self._known[key][1]
 
-    def _step(self, dtype: np.dtype[Any], pieces: list[NDArray[Any]]) -> _Step:
+    def _step(self, dtype: np.dtype[Any], pieces: list[HostArray]) -> _Step:
         """Return the plan of the sum of pieces of arrays that fit into a block."""
         count = sum(len(piece) for piece in pieces)
         most = (self._size + 1) * BLOCK_BYTES // dtype.itemsize
@@ -180,7 +181,7 @@ class SharedSums:
         self._signals.exchange(b".")
 
 
-def _blocks(arrays: list[NDArray[Any]], size: int) -> Iterator[list[NDArray[Any]]]:
+def _blocks(arrays: list[HostArray], size: int) -> Iterator[list[HostArray]]:
     """Views of consecutive elements of flat arrays, this many elements at a time."""
     block: list[NDArray[Any]] = []
     memory_bytes = size
@@ -201,7 +202,7 @@ def _cuts(length: int, memory_bytes: int, size: int) -> list[int]:
     return [0, *range(memory_bytes, length, size)] if length else []
 
 
-def _within(pieces: list[NDArray[Any]], first: int, last: int) -> Iterator[tuple[NDArray[Any], slice]]:
+def _within(pieces: list[HostArray], first: int, last: int) -> Iterator[tuple[HostArray, slice]]:
     """Of arrays that are after each other, what lies between two places, and where."""
     begin = 0
     for piece in pieces:

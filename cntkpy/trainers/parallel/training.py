@@ -4,9 +4,9 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from cntkpy.cntk_config.base.stopping import Stopped
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.parallel.communicator import Communicator
@@ -126,7 +126,7 @@ class ParallelTraining:
             files()
         self.communicator.barrier()
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> State:
         """Return the settings that a state inside an epoch depends on."""
         if self._plan is None or self.group is None:
             return {}
@@ -156,11 +156,11 @@ class ParallelTraining:
         """Return for every wish, whether any of the processes has it."""
         return [any(wish) for wish in zip(*self.communicator.exchange([bool(wish) for wish in wishes]), strict=True)]
 
-    def gather(self, state: dict[str, Any]) -> dict[str, Any]:
+    def gather(self, state: State) -> State:
         """Return the states of the readers of all processes as one."""
         return state if self.communicator.size == 1 else {"workers": self.communicator.exchange(state)}
 
-    def own(self, state: dict[str, Any]) -> dict[str, Any]:
+    def own(self, state: State) -> State:
         """The inverse of `gather`."""
         return state["workers"][self.communicator.rank] if "workers" in state and self.communicator.size > 1 else state
 

@@ -6,8 +6,8 @@ A decision is a pure function of the history of one value per epoch; loading and
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from cntkpy.readers.common.planned import State
 from cntkpy.trainers.parameters.sgd import AutoAdjustParameters
 
 
@@ -62,11 +62,11 @@ class RateControl:
     def __post_init__(self) -> None:
         self._skipped = self.start % self.options.interval
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Return the memory as JSON-able values, but for the reference."""
         return {"average": repr(self.average), "reducing": self.reducing, "skipped": self._skipped}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Resume where `state` was taken, in the middle of an interval, too."""
         self.average, self.reducing = float(state["average"]), state["reducing"]
         self._skipped = state["skipped"]

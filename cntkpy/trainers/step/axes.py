@@ -33,6 +33,7 @@ from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.graph.packing import packed_axes
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.readers.pipeline import pack
+from cntkpy.trainers.step.memory import HostArray
 
 Lengths = NDArray[np.int64]
 """Samples of each sequence of a minibatch."""
@@ -380,7 +381,7 @@ def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots:
     return Grid(mask, np.where(mask, step, np.int32(-1)), np.where(mask, lengths - 1 - step, np.int32(-1)))
 
 
-def put_dense(target: NDArray[Any], values: NDArray[Any], placed: Placed, node: Node) -> None:
+def put_dense(target: HostArray, values: HostArray, placed: Placed, node: Node) -> None:
     """Copy the samples of an input to their cells; `target`: (steps, slots, ...)."""
     step, slot = placed.place_of(node.axis or DEFAULT)
     flat = values.reshape(-1, values.shape[-1])[placed.rows[node.name]]

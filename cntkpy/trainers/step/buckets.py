@@ -9,12 +9,12 @@ Closer ones are made when padding has taken as long as another program does.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.narrowing import is_dict
+from cntkpy.readers.common.planned import State
 from cntkpy.trainers.step.shape import Shape, round_to, round_up, work_of
 
 TRAINING_BUCKETS, EVALUATION_BUCKETS = 3, 2
@@ -66,7 +66,7 @@ class Buckets:
     saved: dict[Shape, float] = field(default_factory=dict[Shape, float])
     used: list[Shape] = field(default_factory=list[Shape], compare=False)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> State:
         """JSON-able form."""
         chosen = [
             [minibatch_size, self.counts[minibatch_size], [bucket.to_json() for bucket in buckets]]

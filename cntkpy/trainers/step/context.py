@@ -14,11 +14,14 @@ from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.compile.recurrence import CARRIED, carried
 from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.trainers.step.memory import HostArray
 from cntkpy.trainers.step.stack import Stack
 
 if TYPE_CHECKING:
     from jax import Array
     from jaxtyping import PRNGKeyArray
+
+    from cntkpy.networks.compile.evaluate import Batch
 
 
 @dataclass
@@ -53,7 +56,7 @@ Callback = Callable[[StepContext], None]
 """Looks at minibatches before they are trained on or evaluated."""
 
 
-def minibatch_of(batches: object, k: object) -> Any:
+def minibatch_of(batches: object, k: object) -> Batch:
     """Return minibatch `k` of a stacked `Batch`, at least 0: the same without the axis in front."""
     return jax.tree.map(partial(row_of, k=k), batches)
 
@@ -93,8 +96,8 @@ def random_keys(seed: tuple[Any, Any], k: object) -> tuple[PRNGKeyArray, PRNGKey
 
 
 def carry(
-    network: ValidatedNetwork, state: Mapping[str, Any], stack: Stack, put: Callable[[Any], Array] | None = None
-) -> dict[str, Any]:
+    network: ValidatedNetwork, state: Mapping[str, Any], stack: Stack, put: Callable[[HostArray], Array] | None = None
+) -> dict[str, Array]:
     """Return the network's state, with room for carried activations if the sequences of a stack are truncated.
 
     Args:

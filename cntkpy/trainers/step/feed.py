@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from cntkpy.cntk_config.base.stopping import Stopped
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.step.axes import network_axes
 from cntkpy.trainers.step.buckets import COMPILE_WORK, Buckets
@@ -77,8 +78,6 @@ SLOW_SECONDS = 1.0
 
 S = TypeVar("S")
 T = TypeVar("T")
-State = dict[str, Any]
-"""The position of a source, JSON-able."""
 
 
 class Stage(Iterator[T]):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import LENGTHS, kept_lengths
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from jax import Array
     from jaxtyping import Bool, Float
 
-    from cntkpy.trainers.step.state import Step
+    from cntkpy.trainers.step.state import Gradient, Step
 
 
 def make_step(
     nodes: Sequence[Node],
     update: Update,
-    gradient: Callable[..., Any],
+    gradient: Gradient,
     strategy: Strategy,
     axes: Mapping[str, str | None],
     random: bool,

@@ -4,16 +4,27 @@ A stack has room for more minibatches than it often holds. What is not filled co
 it. A copy would touch it all, and so does filling it with zeros where the process uses its memory again.
 """
 
+from __future__ import annotations
+
 import functools
 import math
+from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cntkpy.networks.arrays.lazy import default_device, jax, jnp
+
+if TYPE_CHECKING:
+    from jax import Array
+
+HostArray = NDArray[np.generic]
+"""An array of NumPy, of any element type."""
+
+T = TypeVar("T")
 
 ALIGNED = 64
 """Bytes: XLA reads arrays that begin at a multiple of it where they are."""
@@ -22,12 +33,12 @@ MAX_COPIED_BYTES = 1 << 20
 """Bytes of a tree of arrays up to which a copy takes less time (a tenth of a millisecond) than lending them."""
 
 
-def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> HostArray:
     """As `numpy.zeros`, aligned for `lend`."""
     return _aligned(np.zeros(_room(shape, dtype), np.uint8), shape, dtype)
 
 
-def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def empty(shape: tuple[int, ...], dtype: DTypeLike) -> HostArray:
     """As `numpy.empty`, aligned for `lend`."""
     return _aligned(np.empty(_room(shape, dtype), np.uint8), shape, dtype)
 
@@ -37,13 +48,13 @@ def _room(shape: tuple[int, ...], dtype: DTypeLike) -> int:
     return math.prod(shape) * np.dtype(dtype).itemsize + ALIGNED
 
 
-def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) -> HostArray:
     """Return the array inside this memory."""
     start = -room.ctypes.data % ALIGNED
     return room[start : start + len(room) - ALIGNED].view(dtype).reshape(shape)
 
 
-def lend(arrays: object) -> Any:
+def lend(arrays: T) -> T:
     """Arrays of NumPy for a compiled program, in their own memory where the device can read it.
 
     Args:
@@ -56,7 +67,7 @@ def lend(arrays: object) -> Any:
     return arrays if little else jax.device_put(arrays, may_alias=True)
 
 
-def place(arrays: object, count: int, copies: bool) -> Any:
+def place(arrays: T, count: int, copies: bool) -> T:
     """Return a stack for a compiled program: on its way to the device, or as `lend` gives it.
 
     Only what counts is copied, in one of few sizes: the device fills the rest, by a small program for each size.
@@ -75,16 +86,16 @@ def place(arrays: object, count: int, copies: bool) -> Any:
 
 
 @functools.cache
-def _filled_up() -> Any:
+def _filled_up() -> Callable[[T, int], T]:
     """Return a jitted function of a tree of arrays and a number of rows: the arrays with as many rows."""
 
-    def filled_up(part: object, capacity: int) -> Any:
+    def filled_up(part: T, capacity: int) -> T:
         return jax.tree.map(partial(_with_rows, capacity), part)
 
     return jax.jit(filled_up, static_argnums=1)
 
 
-def _with_rows(capacity: int, array: Any) -> Any:
+def _with_rows(capacity: int, array: Array) -> Array:
     return jnp.pad(array, [(0, capacity - len(array)), *[(0, 0)] * (array.ndim - 1)])
 
 

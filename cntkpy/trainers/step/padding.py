@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Grid, PackedGrid
@@ -23,7 +23,7 @@ from cntkpy.networks.graph.axes import DEFAULT, is_of_python, own_axis
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch, as_dense
 from cntkpy.trainers.step.axes import Axes, Placed, count_of_samples, grids, packed_grids, place, put_dense
-from cntkpy.trainers.step.memory import empty, zeros
+from cntkpy.trainers.step.memory import HostArray, empty, zeros
 from cntkpy.trainers.step.shape import Shape
 from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
@@ -201,7 +201,7 @@ class SingleAxis(Padding):
         batch = Batch(inputs, mask, distances[0], distances[1]) if distances else Batch(inputs, mask)
         return Stack(batch, [prepared.minibatch for prepared in pending], [prepared.layout for prepared in pending])
 
-    def _fill(self, node: Node, pending: Sequence[Prepared], target: NDArray[Any], full: int) -> None:
+    def _fill(self, node: Node, pending: Sequence[Prepared], target: HostArray, full: int) -> None:
         """Copy the values of an input into their stack; those of the first `full` minibatches fill their part of it.
 
         After them are zeros where other minibatches have nothing, and after the last one anything: nobody reads it.

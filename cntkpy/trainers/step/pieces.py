@@ -4,8 +4,10 @@
 node looks at the whole minibatch (batch normalisation) or draws random masks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from cntkpy.networks.arrays.batch import Grid
 from cntkpy.networks.arrays.lazy import jax, jnp
@@ -15,7 +17,12 @@ from cntkpy.networks.compile.evaluate import Batch
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.trainers.parameters.sgd import SGDParameters
 
-Array = Any
+if TYPE_CHECKING:
+    from jax import Array
+    from jaxtyping import PRNGKeyArray
+
+    from cntkpy.networks.compile.evaluate import Settings
+    from cntkpy.trainers.step.state import Gradient, GradientResult
 
 
 def pieces_of(p: SGDParameters, minibatch_size: int) -> int:
@@ -25,7 +32,7 @@ def pieces_of(p: SGDParameters, minibatch_size: int) -> int:
     return max(1, -(-minibatch_size // p.max_samples_in_ram))
 
 
-def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str | None]) -> Callable[..., Any]:
+def in_pieces(gradient: Gradient, pieces: int, axes: Mapping[str, str | None]) -> Gradient:
     """A function like that of `compile_gradient` that computes a minibatch piece by piece.
 
     Args:
@@ -36,7 +43,9 @@ def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str 
     if pieces <= 1:
         return gradient
 
-    def function(weights: Any, state: Any, batch: Batch, key: Any, settings: Any) -> Any:
+    def function(
+        weights: dict[str, Array], state: dict[str, Array], batch: Batch, key: PRNGKeyArray | None, settings: Settings
+    ) -> GradientResult:
         batch = batch_apart(batch, axes)
         assert batch.mask is not None  # the trainer pads minibatches
         slots = batch.mask.shape[1]
@@ -48,7 +57,7 @@ def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str 
         def own(cells: Array, j: Array) -> Array:
             return jax.lax.dynamic_slice_in_dim(cells, j * width, width, axis=1)
 
-        def piece(j: Array, state: Any) -> Any:
+        def piece(j: Array, state: dict[str, Array]) -> GradientResult:
             part = _map_cells(padded, lambda cells: own(cells, j))
             start = state | {name: own(state[name], j) for name in carried}
             own_key = None if key is None else jax.random.fold_in(key, j)
@@ -57,7 +66,7 @@ def in_pieces(gradient: Callable[..., Any], pieces: int, axes: Mapping[str, str 
                 after[name] = jax.lax.dynamic_update_slice_in_dim(state[name], after[name], j * width, axis=1)
             return gradients, totals, after
 
-        def add(j: Array, carry: Any) -> Any:
+        def add(j: Array, carry: GradientResult) -> GradientResult:
             gradients, totals, state = carry
             added, further, state = piece(j, state)
             return jax.tree.map(_sum, gradients, added), jax.tree.map(jnp.add, totals, further), state
@@ -88,5 +97,9 @@ def _map_cells(batch: Batch, change: Callable[[Array], Array]) -> Batch:
         for name, data in batch.inputs.items()
     }
     grids = [None if array is None else change(array) for array in (batch.mask, batch.to_start, batch.to_end)]
-    axes = None if batch.axes is None else {name: Grid(*map(change, grid)) for name, grid in batch.axes.items()}
+    axes = (
+        None
+        if batch.axes is None
+        else {name: Grid(*map(change, cast("tuple[Array, ...]", grid))) for name, grid in batch.axes.items()}
+    )
     return Batch(inputs, *grids, axes=axes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import numpy as np
 
 from cntkpy.networks.arrays.lazy import jax
-from cntkpy.trainers.step.memory import has_own_memory, place
+from cntkpy.trainers.step.memory import HostArray, has_own_memory, place
 
 if TYPE_CHECKING:
     from jax import Array
@@ -80,7 +80,7 @@ class Placement(Protocol):
 
     # ---- arrays
 
-    def place(self, array: Any, slots: bool = False) -> Array:
+    def place(self, array: HostArray | Array, slots: bool = False) -> Array:
         """Return a copy of an array on the devices; `slots`: axis 1 is that of the parallel sequences."""
         ...
 
@@ -92,7 +92,7 @@ class Placement(Protocol):
         """Return the arrays of an update rule before its first update; NumPy's are placed when they are needed."""
         ...
 
-    def fetch(self, array: Array) -> NDArray[Any]:
+    def fetch(self, array: Array) -> HostArray:
         """Return the array of worker 0 as numpy, without a copy where the device's memory is the machine's."""
         ...
 
@@ -100,11 +100,11 @@ class Placement(Protocol):
         """Return arrays that this process alone can compute with."""
         ...
 
-    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+    def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
         """Return everything about an array that differs from worker to worker; `slots`: see `place`."""
         ...
 
-    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+    def place_all(self, array: HostArray, slots: bool = False) -> Array:
         """Place what `fetch_all` has returned."""
         ...
 
@@ -143,19 +143,19 @@ class OneDevice(Placement):
         """See `Placement.step_scalars`; array (capacity, 2)."""
         return cast("Array", whole_scalars(stack, settings, dtype, gaps))
 
-    def place(self, array: Any, slots: bool = False) -> Array:
+    def place(self, array: HostArray | Array, slots: bool = False) -> Array:
         """Return a copy on the device."""
         return copy_to_device(array)
 
     def flag(self) -> Array:
         """Return True, on the device."""
-        return self.place(True)
+        return self.place(np.asarray(True))
 
     def start_update(self, rule: Rule, weight: Array) -> dict[str, Array]:
         """See `Rule.start`; zeros of NumPy take no memory yet."""
         return rule.start(weight)
 
-    def fetch(self, array: Array) -> NDArray[Any]:
+    def fetch(self, array: Array) -> HostArray:
         """Return it as numpy."""
         return np.asarray(array)
 
@@ -163,11 +163,11 @@ class OneDevice(Placement):
         """Return them as they are."""
         return arrays
 
-    def fetch_all(self, array: Array, slots: bool = False) -> NDArray[Any]:
+    def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
         """Return it as numpy."""
         return np.asarray(array)
 
-    def place_all(self, array: NDArray[Any], slots: bool = False) -> Array:
+    def place_all(self, array: HostArray, slots: bool = False) -> Array:
         """Place it on the device again."""
         return self.place(array, slots)
 
@@ -191,9 +191,7 @@ def copy_to_device(array: object, device: Device | None = None) -> Array:
     return jax.block_until_ready(placed)
 
 
-def whole_scalars(
-    stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool
-) -> Float[NDArray[Any], "capacity 2"]:
+def whole_scalars(stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool) -> HostArray:
     """Return `Placement.step_scalars` of whole minibatches."""
     sizes = exponents = stack.sizes(gaps and not settings.counted)
     if settings.per_step:
@@ -205,17 +203,18 @@ def filled_steps(
     steps: Int64[NDArray[np.int64], " minibatches"],
     sizes: Int64[NDArray[np.int64], " minibatches"],
     columns: Int64[NDArray[np.int64], " minibatches"],
-) -> Float[NDArray[Any], " minibatches"]:
+) -> NDArray[np.float64]:
     """Time steps of every minibatch, the fewer the fewer of its columns count; as they are where it has none."""
-    return steps * np.where(columns > 0, sizes / np.maximum(columns, 1), 1)
+    filled: NDArray[np.float64] = np.where(columns > 0, sizes / np.maximum(columns, 1), 1.0)
+    return steps * filled
 
 
 def padded_scalars(
     columns: Int64[NDArray[np.int64], " minibatches"],
     capacity: int,
-    momenta: Float[NDArray[Any], " minibatches"],
+    momenta: HostArray,
     dtype: DTypeLike,
-) -> Float[NDArray[Any], "capacity 2"]:
+) -> HostArray:
     """Momentum and number of columns of every minibatch, zeros after them."""
     scalars = np.zeros((capacity, 2), dtype)
     scalars[: len(columns), 0] = momenta

@@ -59,20 +59,20 @@ class WrappedReader(EpochReader):
         """Return the next minibatch, None after the last of the epoch."""
         return self.inner.get_minibatch()
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch given out, JSON-able."""
         return state_of(self.inner)
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State) -> None:
         """Resume where `get_state` was called, in the middle of an epoch too."""
         set_state(self.inner, state)
 
-    def epoch_state(self, epoch: int) -> dict[str, Any]:
+    def epoch_state(self, epoch: int) -> State:
         """Return the position at the start of an epoch, where the reader remembers it; else the position of now."""
         inside = innermost(self)
         return inside.epoch_state(epoch) if isinstance(inside, RemembersEpochs) else self.get_state()
 
-    def restore_epoch(self, state: dict[str, Any]) -> None:
+    def restore_epoch(self, state: State) -> None:
         """Go to where `epoch_state` was taken, where the reader needs that to find the epoch."""
         inside = innermost(self)
         if isinstance(inside, RemembersEpochs):
@@ -96,7 +96,7 @@ def innermost(reader: MinibatchReader) -> MinibatchReader:
 
 def following(
     reader: MinibatchReader, *, states: bool = False, ahead: bool = True
-) -> Iterator[tuple[Minibatch, dict[str, Any]]]:
+) -> Iterator[tuple[Minibatch, State]]:
     """Yield the minibatches that are left of an epoch, each with the reader's position after it.
 
     Args:
@@ -209,11 +209,11 @@ class CountedReader(WrappedReader):
             self.last_slots = next(iter(minibatch.layouts.values())).S
         return minibatch
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch given out and its number of slots, JSON-able."""
         return {**super().get_state(), "last_slots": self.last_slots}
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State) -> None:
         """Resume where `get_state` was called, in the middle of an epoch too."""
         self.last_slots = state.get("last_slots", 0)
         super().set_state({name: value for name, value in state.items() if name != "last_slots"})
@@ -247,11 +247,11 @@ class InterruptibleReader(WrappedReader):
         """Return the next minibatch, None after the last of the epoch."""
         return self.thread.call(self.inner.get_minibatch)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> State:
         """Return the position after the last minibatch that was read, JSON-able."""
         return self.thread.call(super().get_state)
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: State) -> None:
         """Resume where `get_state` was called, in the middle of an epoch too."""
         self.thread.reset()
         self.thread.call(partial(super().set_state, state))

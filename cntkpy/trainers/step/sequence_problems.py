@@ -1,7 +1,9 @@
 """Errors of sequences that a node could not select steps of, or join with others."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +12,11 @@ from cntkpy.networks.compile.evaluate import PROBLEM
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.step.axes import lengths_hint
 
+if TYPE_CHECKING:
+    from jax import Array
 
-def check_sequences(network: ValidatedNetwork, state: Mapping[str, Any]) -> None:
+
+def check_sequences(network: ValidatedNetwork, state: Mapping[str, Array]) -> None:
     """Look whether a node noted in the state that sequences do not fit.
 
     Args:
@@ -26,7 +31,7 @@ def check_sequences(network: ValidatedNetwork, state: Mapping[str, Any]) -> None
             raise sequence_problem(network.find(name.removesuffix(PROBLEM)))
 
 
-def sequence_problem(node: Node, keys: Sequence[Any] = ()) -> UserError:
+def sequence_problem(node: Node, keys: Sequence[str | int] = ()) -> UserError:
     """Return the error for a node.
 
     Args:

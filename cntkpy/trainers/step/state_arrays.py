@@ -14,6 +14,7 @@ from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.compile.flat import Flat
 from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.trainers.step.memory import HostArray
 from cntkpy.trainers.step.state import TrainState
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class StateArrays:
         return state
 
 
-def _apart(flats: Sequence[Flat], arrays: Named, fetch: Callable[[Any], Any]) -> Named:
+def _apart(flats: Sequence[Flat], arrays: Named, fetch: Callable[[Array], HostArray]) -> Named:
     """Return arrays by the names of parameters, sorted.
 
     Args:
@@ -207,7 +208,9 @@ def _apart(flats: Sequence[Flat], arrays: Named, fetch: Callable[[Any], Any]) ->
     return dict(sorted(named.items()))
 
 
-def _updates_apart(flats: Sequence[Flat], updates: dict[str, Named], fetch: Callable[[Any], Any]) -> dict[str, Named]:
+def _updates_apart(
+    flats: Sequence[Flat], updates: dict[str, Named], fetch: Callable[[Array], HostArray]
+) -> dict[str, Named]:
     """Return by name of the parameter the arrays of its update rule; see `_apart`."""
     named = dict(updates)
     for flat in flats:

@@ -396,7 +396,7 @@ def test_a_url_with_a_query(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPa
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         url = f"http://127.0.0.1:{server.server_port}/d.csv?token=secret"
         got = cntkpy("new", "config", url, "--target", "y")

@@ -53,7 +53,7 @@ def served(tmp_path: Path) -> Iterator[tuple[RunsServer, Path]]:
     write_run(folder, "bb", 3, None)
     (folder / "secret.txt").write_text("not served")
     with RunsServer(LivePage([str(folder)]), 0) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield server, folder
         server.shutdown()
@@ -306,7 +306,7 @@ def test_a_refresh_in_chromium_keeps_what_the_reader_has_chosen(tmp_path: Path) 
     live = Scripted([str(folder)])
     live.folder = folder
     with RunsServer(live, 0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
         options += ["--window-size=800,600", "--virtual-time-budget=20000", "--enable-logging=stderr", "--dump-dom"]
         command = [str(CHROMIUM), *options, server.url]
@@ -340,7 +340,7 @@ def test_the_policy_of_the_live_page_lets_it_ask_its_server(tmp_path: Path) -> N
 
     live.content = content
     with RunsServer(live, 0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
         options += ["--virtual-time-budget=9000", "--enable-logging=stderr", "--dump-dom"]
         command = [str(CHROMIUM), *options, server.url]

@@ -263,7 +263,7 @@ def test_urls(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         place = f"http://127.0.0.1:{server.server_port}"
         for name, said in (("t.csv", "CSV, 2 rows"), ("t.parquet", "Parquet, 2 rows"), ("k.ark", "features: 3 values")):

@@ -57,7 +57,7 @@ def part(content: bytes, asked: str) -> tuple[bytes, dict[str, str]]:
 def serving(handler: type[Answers]) -> Iterator[str]:
     """Serve in a thread; gives `host:port`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()

@@ -139,7 +139,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Faults]]:
     faults = Faults()
     app = Failing(DomainDispatcherApplication(create_backend_app), faults)
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     with s3_on(server.server_port, monkeypatch) as system:
         yield system, faults
     server.shutdown()

@@ -128,19 +128,24 @@ def test_values_made_in_another_way_take_the_place_of_those_before() -> None:
     values.close()
 
 
-@pytest.mark.parametrize("use", [lambda ahead: ahead.call(lambda: time.sleep(5)), next])
+@pytest.mark.parametrize("use", [lambda ahead, wait: ahead.call(wait), lambda ahead, _: next(ahead)])
 def test_a_thread_that_does_not_answer_is_abandoned(
-    use: Callable[[Prefetch[None]], object], monkeypatch: pytest.MonkeyPatch
+    use: Callable[[Prefetch[None], Callable[[], None]], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prefetch, "ABANDON_SECONDS", 0.05)
-    began = time.monotonic()
-    ahead = Prefetch(lambda: time.sleep(5), stop=lambda: True)
+    end, ended = threading.Event(), list[bool]()
+
+    def wait() -> None:
+        ended.append(end.wait(60))
+
+    ahead = Prefetch(wait, stop=lambda: True)
     with pytest.raises(Stopped):
-        use(ahead)
-    assert time.monotonic() - began < 2
+        use(ahead, wait)
     with pytest.raises(Stopped):
         ahead.call(lambda: None)
-    ahead.close()  # does not wait
+    ahead.close()
+    assert not ended  # nobody has waited for it
+    end.set()
 
 
 def test_after_an_interruption_values_have_to_be_made_again() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -45,6 +44,8 @@ class Fingerprints:
         path = path_at(span.source, span.line, span.column) if span else ""
         message = PLACES.sub("", finding.diagnostic.message)
         key = f"{finding.rule.code}\n{uri_of(file)}\n{path}\n{message}"
+        import hashlib
+
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._seen[digest] += 1
         return f"{digest}:{self._seen[digest]}"

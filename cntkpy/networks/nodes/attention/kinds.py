@@ -1,11 +1,16 @@
-"""Attention: at each step, a mean of all steps of another sequence, weighted by how well they go with a query."""
+"""Attention: at each step, a mean of all steps of another sequence, weighted by how well they go with a query.
+
+D. Bahdanau et al., Neural machine translation by jointly learning to align and translate, ICLR 2015.
+
+A. Vaswani et al., Attention is all you need, NeurIPS 2017.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, gradient_by_operands, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, product
 from cntkpy.networks.arrays.step_blocks import in_blocks, steps_of_block
 from cntkpy.networks.arrays.weighted_means import weighted_means
@@ -17,9 +22,6 @@ from cntkpy.networks.nodes.declare import NodeKind, TimeRule, inputs
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-
-SOURCE = "D. Bahdanau et al., Neural machine translation by jointly learning to align and translate, ICLR 2015"
 
 
 def _shape(node: Node) -> Shape | None:
@@ -83,13 +85,10 @@ def _in_blocks(
 def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
     """A function of which nothing but the operands is kept for the gradient, whatever a loop around it keeps."""
 
-    def forward(*operands: Array) -> tuple[Array, Residuals]:
-        return function(*operands), operands
-
     def backward(operands: Residuals, g: Array) -> Gradients:
         return jax.vjp(function, *operands)[1](g)
 
-    return custom_gradient(function, forward, backward)
+    return gradient_by_operands(function, backward)
 
 
 def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Array) -> Array:
@@ -152,8 +151,6 @@ KINDS = [
         "out(u) = sum_t p(u, t) values(t), p(u, t) = softmax over t of (weights . tanh (keys(t) + query(u)))",
         _shape,
         _forward,
-        family="Sequences",
-        source=SOURCE,
         time=TimeRule(across=True, axis_from=3, own_slots=True, whole=(1, 2)),
         example="a = AdditiveAttention(Parameter(1, 3), Times(W, x), x, z)",
     ),
@@ -166,8 +163,6 @@ KINDS = [
         "out(u) = sum_t p(u, t) values(t), p(u, t) = softmax over t of keys(t) . query(u)",
         _product_shape,
         _product_forward,
-        family="Sequences",
-        source="A. Vaswani et al., Attention is all you need, NeurIPS 2017",
         time=TimeRule(across=True, axis_from=2, own_slots=True, whole=(0, 1)),
         example="a = DotProductAttention(x, y, Plus(x, y))",
     ),
@@ -180,8 +175,6 @@ KINDS = [
         "out(u) = (p(u, 1), p(u, 2), ...), see AdditiveAttention",
         _shape_of_weights,
         _forward_weights,
-        family="Sequences",
-        source=SOURCE,
         time=TimeRule(across=True, axis_from=2, own_slots=True, whole=(1,)),
         example="a = AttentionWeights(Parameter(1, 3), Times(W, x), z)",
     ),

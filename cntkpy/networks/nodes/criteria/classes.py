@@ -109,4 +109,4 @@ def _among(size: int) -> Callable[..., Array]:
         to_h, to_weights = residuals
         return g * to_h, g * to_weights, None, None, None, None
 
-    return custom_gradient(primal, forward, backward)
+    return custom_gradient(forward, backward, primal)

@@ -4,6 +4,7 @@ A. Graves et al., "Connectionist temporal classification: labelling unsegmented 
 networks", ICML 2006. Each frame emits a token or the blank. Of what the frames of a sequence emit, equal neighbours
 count once and blanks do not count. The probability of a sequence of U tokens is a sum over paths through 2 U + 1
 states: the tokens, and blanks around them.
+CNTK's reference of forward_backward says the rest.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int32
 
     from cntkpy.networks.graph.node import Node
-
-FAMILY = "Criteria"
-SOURCE = "A. Graves et al., Connectionist temporal classification, ICML 2006, and CNTK's reference of forward_backward"
 
 
 IMPOSSIBLE = -1e30
@@ -145,10 +143,6 @@ def _occupancies(logarithms: Array, mask: Array, paths: Paths, alphas: Array, to
     return jax.lax.scan(step, end, (times, logarithms, mask, alphas), reverse=True)[1]
 
 
-def _costs(features: Float[Array, "T S K"], mask: Array, paths: Paths) -> Float[Array, " S"]:
-    return _forward(features, mask, paths)[0]
-
-
 def _forward(features: Array, mask: Array, paths: Paths) -> tuple[Array, Residuals]:
     logarithms = jax.nn.log_softmax(features, axis=-1)
     alphas, total = _alphas(logarithms, mask, paths)
@@ -161,7 +155,7 @@ def _backward(residuals: Residuals, g: Array) -> Gradients:
     return jnp.where(mask[..., None], g[None, :, None] * slope, 0), None, None
 
 
-_path_costs = custom_gradient(_costs, _forward, _backward)
+_path_costs = custom_gradient(_forward, _backward)
 
 
 def _forward_backward(call: Call, graph: Array, features: Array) -> Array:
@@ -187,8 +181,6 @@ KINDS = [
         rules.same,
         _graph,
         width="long",
-        family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="graph = LabelsToGraph(labels)",
         not_exported="it makes the labels of a criterion of training",
@@ -210,8 +202,6 @@ KINDS = [
                 "how many frames after the last frame of its label a token may be emitted; -1: any number",
             ),
         ),
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True, own_slots=True),
         record=RecordForm(optional=("delayConstraint",)),

@@ -1,6 +1,8 @@
 """Edit distance of sequences: how many substitutions, deletions and insertions make one of the other.
 
 R. Wagner and M. Fischer, "The string-to-string correction problem", Journal of the ACM 21, 1974.
+
+CNTK's reference of edit_distance_error.
 """
 
 from __future__ import annotations
@@ -163,8 +165,6 @@ KINDS = [
             Option("squashInputs", BOOLEAN, False, "equal tokens in neighbouring steps are one"),
             Option("tokensToIgnore", INTEGERS, (), "tokens that are left out, after equal neighbours became one"),
         ),
-        family="Criteria",
-        source="CNTK's reference of edit_distance_error",
         layout="none",
         differentiable=False,
         time=TimeRule(reduces_time=True, own_slots=True, across=True),

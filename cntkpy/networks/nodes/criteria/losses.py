@@ -1,4 +1,7 @@
-"""Training and evaluation criteria: sums over the real cells of the minibatch, of shape [1]."""
+"""Training and evaluation criteria: sums over the real cells of the minibatch, of shape [1].
+
+Specified in docs/specification/networks.md#b10-criteria-and-evaluation-nodes.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Criteria"
-SOURCE = "docs/specification/networks.md#b10-criteria-and-evaluation-nodes"
-
 
 def _masked(cells: Array, mask: Array | None) -> Array:
     """`cells` with trailing axes after (T, S), zero in gaps."""
@@ -38,10 +38,6 @@ def _log_probabilities(z: Array) -> Array:
     return shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis=-1, keepdims=True))
 
 
-def _softmax_cost(labels: Array, z: Array, mask: Array) -> Array:
-    return _softmax_cost_forward(labels, z, mask)[0]
-
-
 def _softmax_cost_forward(labels: Array, z: Array, mask: Array) -> tuple[Array, Residuals]:
     logarithms = _log_probabilities(z)
     return -jnp.sum(_masked(labels * logarithms, mask)).reshape(1), (labels, logarithms, mask)
@@ -52,11 +48,7 @@ def _softmax_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     return _masked(-g * logarithms, mask), _masked(g * (jnp.exp(logarithms) - labels), mask), None
 
 
-_dense_softmax_cost = custom_gradient(_softmax_cost, _softmax_cost_forward, _softmax_cost_backward)
-
-
-def _sparse_cost(elements: Array, weights: Array, z: Array, mask: Array) -> Array:
-    return _sparse_cost_forward(elements, weights, z, mask)[0]
+_dense_softmax_cost = custom_gradient(_softmax_cost_forward, _softmax_cost_backward)
 
 
 def _sparse_cost_forward(elements: Array, weights: Array, z: Array, mask: Array) -> tuple[Array, Residuals]:
@@ -73,7 +65,7 @@ def _sparse_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     return None, None, _masked(g * gradient, mask), None
 
 
-_sparse_softmax_cost = custom_gradient(_sparse_cost, _sparse_cost_forward, _sparse_cost_backward)
+_sparse_softmax_cost = custom_gradient(_sparse_cost_forward, _sparse_cost_backward)
 
 
 def _cross_entropy_with_softmax(call: Call, labels: Array | Sparse, z: Array | Sparse) -> Array:
@@ -96,10 +88,6 @@ def _cross_entropy(call: Call, labels: Array, p: Array) -> Array:
     return _probability_cost(call.flat(labels, 0), call.flat(p, 1), call.context.mask)
 
 
-def _probability_cost_plain(labels: Array, p: Array, mask: Array) -> Array:
-    return _probability_cost_forward(labels, p, mask)[0]
-
-
 def _probability_cost_forward(labels: Array, p: Array, mask: Array) -> tuple[Array, Residuals]:
     logarithms = clipped_log(p)
     return -jnp.sum(_masked(labels * logarithms, mask)).reshape(1), (labels, p, logarithms, mask)
@@ -110,7 +98,7 @@ def _probability_cost_backward(residuals: Residuals, g: Array) -> Gradients:
     return _masked(-g * logarithms, mask), _masked(-g * labels / p, mask), None
 
 
-_probability_cost = custom_gradient(_probability_cost_plain, _probability_cost_forward, _probability_cost_backward)
+_probability_cost = custom_gradient(_probability_cost_forward, _probability_cost_backward)
 
 
 def _square_error(call: Call, a: Array, b: Array) -> Array:
@@ -119,15 +107,10 @@ def _square_error(call: Call, a: Array, b: Array) -> Array:
     return jnp.sum(difference * difference).reshape(1)
 
 
-def _logistic_plain(y: Array, p: Array, weights: Array, mask: Array) -> Array:
-    return _logistic_forward(y, p, weights, mask)[0]
-
-
 def _logistic_forward(y: Array, p: Array, weights: Array, mask: Array) -> tuple[Array, Residuals]:
     likelihood = y * p + (1 - y) * (1 - p)
     cells = _masked(weights * clipped_log(likelihood), mask)
-    total = -jnp.sum(cells)
-    return total.reshape(1), (y, likelihood, weights, mask)
+    return -jnp.sum(cells).reshape(1), (y, likelihood, weights, mask)
 
 
 def _logistic_backward(residuals: Residuals, g: Array) -> Gradients:
@@ -135,7 +118,7 @@ def _logistic_backward(residuals: Residuals, g: Array) -> Gradients:
     return None, _masked(-g * weights * (2 * y - 1) / likelihood, mask), None, None
 
 
-_logistic_cost = custom_gradient(_logistic_plain, _logistic_forward, _logistic_backward)
+_logistic_cost = custom_gradient(_logistic_forward, _logistic_backward)
 
 
 def _logistic(call: Call, y: Array, p: Array, weights: Array | None = None) -> Array:
@@ -226,16 +209,11 @@ def _class_based(call: Call, labels: Array, h: Array, weights: Array, score: Arr
     return -call.total(of_class) - in_class + wrong
 
 
-def _dummy_plain(objective: Array, gradient: Array, z: Array, mask: Array) -> Array:
-    return jnp.sum(_masked(objective, mask)).reshape(1)
-
-
 def _dummy_forward(objective: Array, gradient: Array, z: Array, mask: Array) -> tuple[Array, tuple[Array, Array]]:
-    return _dummy_plain(objective, gradient, z, mask), (gradient, mask)
+    return jnp.sum(_masked(objective, mask)).reshape(1), (gradient, mask)
 
 
 _dummy_cost = custom_gradient(
-    _dummy_plain,
     _dummy_forward,
     lambda residuals, g: (None, None, _masked(g * residuals[0], residuals[1]), None),
 )
@@ -272,8 +250,6 @@ def _criterion(
         formula,
         shape,
         forward,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         pairwise=shape in (rules.equal_shapes, _logistic_shape, _error_shape),

@@ -1,11 +1,14 @@
-"""Criteria of rankings: cells that follow each other with the same query are the documents of that query."""
+"""Criteria of rankings: cells that follow each other with the same query are the documents of that query.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, gradient_by_operands, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -14,9 +17,6 @@ from cntkpy.networks.nodes.declare import Forward, NodeKind, TimeRule, inputs
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Criteria"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 def _shape(node: Node) -> Shape | None:
@@ -67,10 +67,6 @@ def _lambda_rank(gain: Array, score: Array, query: Array) -> Array:
     return ((1 - ratio / queries.astype(gain.dtype)) * 100 * gain.shape[0]).reshape(1)
 
 
-def _lambda_forward(gain: Array, score: Array, query: Array) -> tuple[Array, Residuals]:
-    return _lambda_rank(gain, score, query), (gain, score, query)
-
-
 def _lambda_backward(residuals: Residuals, g: Array) -> Gradients:
     """For each pair of documents of a query: how much they should move apart. The incoming gradient has no part."""
     gain, score, query = residuals
@@ -86,7 +82,7 @@ def _lambda_backward(residuals: Residuals, g: Array) -> Gradients:
     return None, jnp.sum(slope, axis=1) - jnp.sum(slope, axis=0), None
 
 
-_lambda_cost = custom_gradient(_lambda_rank, _lambda_forward, _lambda_backward)
+_lambda_cost = gradient_by_operands(_lambda_rank, _lambda_backward)
 
 
 def _first_gain(gain: Array, score: Array, query: Array) -> Array:
@@ -116,8 +112,6 @@ def _kind(
         formula,
         _shape,
         _documents(function),
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         columns=True,

@@ -1,4 +1,7 @@
-"""Elementwise operations."""
+"""Elementwise operations.
+
+Specified in docs/specification/networks.md#b4-elementwise.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.largest import first_largest
-from cntkpy.networks.arrays.lazy import Array, Gradients, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import (
+    Array,
+    Gradients,
+    Residuals,
+    custom_gradient,
+    gradient_by_operands,
+    gradient_by_result,
+    jax,
+    jnp,
+)
 from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.call import Call
 from cntkpy.networks.nodes.declare import BOOLEAN, TEXT, NodeKind, Option, RecordForm, inputs, unchanged
@@ -18,9 +30,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.shapes import Shape
     from cntkpy.networks.nodes.onnx_support.use import Use
 
-
-FAMILY = "Elementwise"
-SOURCE = "docs/specification/networks.md#b4-elementwise"
 
 _Binary = Callable[[Call, Array, Array], Array]
 _Ternary = Callable[[Call, Array, Array, Array], Array]
@@ -35,24 +44,14 @@ def _log(x: Array) -> Array:
     return jnp.where(x < LOG_SMALLEST, jnp.asarray(LOG_CLIPPED, x.dtype), jnp.log(jnp.maximum(x, LOG_SMALLEST)))
 
 
-def _log_forward(x: Array) -> tuple[Array, Array]:
-    out = _log(x)
-    return out, out
-
-
-clipped_log = custom_gradient(_log, _log_forward, lambda out, g: (g * jnp.exp(-out),))
+clipped_log = gradient_by_result(_log, lambda out, g: (g * jnp.exp(-out),))
 
 
 def _sqrt(x: Array) -> Array:
     return jnp.sqrt(jnp.maximum(x, 0))
 
 
-def _sqrt_forward(x: Array) -> tuple[Array, Array]:
-    out = _sqrt(x)
-    return out, out
-
-
-_root = custom_gradient(_sqrt, _sqrt_forward, lambda out, g: (g / (2 * out),))
+_root = gradient_by_result(_sqrt, lambda out, g: (g / (2 * out),))
 
 
 def _reciprocal(x: Array) -> Array:
@@ -60,12 +59,7 @@ def _reciprocal(x: Array) -> Array:
     return jnp.where(zero, jnp.zeros_like(x), 1 / jnp.where(zero, jnp.ones_like(x), x))
 
 
-def _reciprocal_forward(x: Array) -> tuple[Array, Array]:
-    out = _reciprocal(x)
-    return out, out
-
-
-_inverse = custom_gradient(_reciprocal, _reciprocal_forward, lambda out, g: (-g * out * out,))
+_inverse = gradient_by_result(_reciprocal, lambda out, g: (-g * out * out,))
 
 
 def absolute(x: Float[Array, " *axes"]) -> Float[Array, " *axes"]:
@@ -73,12 +67,8 @@ def absolute(x: Float[Array, " *axes"]) -> Float[Array, " *axes"]:
     return jax.lax.stop_gradient(jnp.sign(x)) * x
 
 
-def _clip(low: Array, high: Array, x: Array) -> Array:
-    return jnp.where(x < low, low, jnp.minimum(x, high))
-
-
 def _clip_forward(low: Array, high: Array, x: Array) -> tuple[Array, Residuals]:
-    out = _clip(low, high, x)
+    out = jnp.where(x < low, low, jnp.minimum(x, high))
     return out, (out == x, low, high)
 
 
@@ -87,7 +77,7 @@ def _clip_backward(residuals: Residuals, g: Array) -> Gradients:
     return jnp.zeros_like(low), jnp.zeros_like(high), jnp.where(same, g, jnp.zeros_like(g))
 
 
-_clipped = custom_gradient(_clip, _clip_forward, _clip_backward)
+_clipped = custom_gradient(_clip_forward, _clip_backward)
 
 
 def _logplus(x: Array, y: Array) -> Array:
@@ -96,17 +86,13 @@ def _logplus(x: Array, y: Array) -> Array:
     return jnp.where(difference < -LOGPLUS_LARGEST, high, high + jnp.log1p(jnp.exp(difference)))
 
 
-def _logplus_forward(x: Array, y: Array) -> tuple[Array, Residuals]:
-    return _logplus(x, y), (x, y)
-
-
 def _logplus_backward(residuals: Residuals, g: Array) -> Gradients:
     x, y = residuals
     difference = jnp.where(x == y, 0, x - y)
     return g * jax.nn.sigmoid(difference), g * jax.nn.sigmoid(-difference)
 
 
-_log_plus = custom_gradient(_logplus, _logplus_forward, _logplus_backward)
+_log_plus = gradient_by_operands(_logplus, _logplus_backward)
 
 
 def _logplus_exact(x: Array, y: Array) -> Array:
@@ -114,11 +100,7 @@ def _logplus_exact(x: Array, y: Array) -> Array:
     return high + jnp.log1p(jnp.exp(difference))
 
 
-def _logplus_exact_forward(x: Array, y: Array) -> tuple[Array, Residuals]:
-    return _logplus_exact(x, y), (x, y)
-
-
-_log_plus_exact = custom_gradient(_logplus_exact, _logplus_exact_forward, _logplus_backward)
+_log_plus_exact = gradient_by_operands(_logplus_exact, _logplus_backward)
 
 
 def _log_plus_of(call: Call, x: Array, y: Array) -> Array:
@@ -126,12 +108,8 @@ def _log_plus_of(call: Call, x: Array, y: Array) -> Array:
     return (_log_plus_exact if call.options.get("exact") else _log_plus)(*jnp.broadcast_arrays(x, y))
 
 
-def _raised(x: Array, y: Array) -> Array:
-    return jnp.power(x, y)
-
-
 def _power_forward(x: Array, y: Array) -> tuple[Array, Residuals]:
-    out = _raised(x, y)
+    out = jnp.power(x, y)
     return out, (x, y, out)
 
 
@@ -141,7 +119,7 @@ def _power_backward(residuals: Residuals, g: Array) -> Gradients:
     return g * to_base, g * out * jnp.log(jnp.where(x <= 0, jnp.ones_like(x), x))
 
 
-_power = custom_gradient(_raised, _power_forward, _power_backward)
+_power = custom_gradient(_power_forward, _power_backward)
 
 
 def _broadcast_then(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -205,7 +183,7 @@ def _function(call: Call, x: Array) -> Array:
 
 def _unary(name: str, meaning: str, forward: Callable[[Call, Array], Array], formula: str, **fields: Any) -> NodeKind:
     fields = {"example": f"h = {name}(x)", "pointwise": True, **fields}
-    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, family=FAMILY, source=SOURCE, **fields)
+    return NodeKind(name, (inputs("x"),), meaning, formula, rules.same, forward, **fields)
 
 
 def _nary(
@@ -219,8 +197,6 @@ def _nary(
         formula,
         rules.elementwise,
         forward,
-        family=FAMILY,
-        source=SOURCE,
         elementwise=True,
         pointwise=True,
         **fields,
@@ -295,8 +271,6 @@ KINDS = [
         "d_i * x_ij",
         _diag_times_shape,
         _diag_times,
-        family=FAMILY,
-        source=SOURCE,
         example="h = DiagTimes(b, z)",
     ),
     _unary("Negate", "Negation.", lambda call, x: -x, "-x", onnx="Neg"),

@@ -253,7 +253,7 @@ def _function(
         kinds = tuple(jax.ShapeDtypeStruct(operand.shape, operand.dtype) for operand in operands)
         return None, *io_callback(gradients, kinds, ticket, mask, gradient, *operands)
 
-    return custom_gradient(primal, forward, backward)
+    return custom_gradient(forward, backward, primal)
 
 
 KINDS = [

@@ -18,6 +18,7 @@ from cntkpy.networks.arrays.lazy import (
     Residuals,
     custom_gradient,
     default_device,
+    gradient_by_operands,
     jax,
     jnp,
     row_major,
@@ -73,9 +74,6 @@ def channels_last(window: Window) -> Convolve:
             precision=jax.lax.Precision.HIGHEST,
         )
 
-    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
-        return primal(x, kernel), (x, kernel)
-
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
         axes = tuple(range(x.ndim - 2))
@@ -88,7 +86,7 @@ def channels_last(window: Window) -> Convolve:
         gradient = to_kernel(jnp.swapaxes(x, 0, -1), jnp.moveaxis(g, 0, -2))
         return to_x(g, turned), jnp.moveaxis(gradient, 0, -2)
 
-    return custom_gradient(primal, forward, backward)
+    return gradient_by_operands(primal, backward)
 
 
 def each_channel(window: Window) -> Convolve:
@@ -100,9 +98,6 @@ def each_channel(window: Window) -> Convolve:
     if default_device().platform != "cpu":
         return primal
 
-    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
-        return primal(x, kernel), (x, kernel)
-
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
         to_kernel = _weights_of_channels(x, g, kernel.shape[:-1], window)
@@ -113,7 +108,7 @@ def each_channel(window: Window) -> Convolve:
         turned = jnp.flip(kernel, tuple(range(x.ndim - 2)))
         return each_channel(window._replace(padding=inside))(g, turned), to_kernel
 
-    return custom_gradient(primal, forward, backward)
+    return gradient_by_operands(primal, backward)
 
 
 def few_terms(window: Window, groups: int) -> Convolve:
@@ -136,7 +131,7 @@ def few_terms(window: Window, groups: int) -> Convolve:
     def backward(back: Callable[[Array], Gradients], g: Array) -> Gradients:
         return back(g)
 
-    return custom_gradient(primal, forward, backward)
+    return custom_gradient(forward, backward, primal)
 
 
 def by_groups(x: Array, kernel: Array, window: Window, groups: int) -> Array:

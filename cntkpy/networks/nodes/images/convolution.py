@@ -3,6 +3,8 @@
 In CHW the flat order of a sample is width, height, channel, so arrays are (T, S, C, H, W) and kernels (M, C, kH, kW).
 In legacy HWC the real flat order of a sample is channel, height, width - arrays are (T, S, W, H, C) - although the
 declared shape is `[C x W x H]`.
+
+Specified in docs/specification/networks.md#b8-convolution-and-pooling.
 """
 
 from __future__ import annotations
@@ -44,9 +46,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.arrays.images import ChannelsLast, Turned
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Convolution and pooling"
-SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
 
 
 _SPATIAL = "DEFGHI"
@@ -362,8 +361,6 @@ KINDS = [
             SHARED_PADDING,
             CHANNEL_PADDING,
         ),
-        family=FAMILY,
-        source=SOURCE,
         prepare=_prepare,
         images=True,
         width="short",

@@ -2,6 +2,8 @@
 
 The place is found by following both operands down to a node on which they depend. Each operation on the way says which
 position of its operand lies under a position of its result: that of a convolution with stride 2 is twice as far right.
+
+Specified in docs/specification/networks.md#b6-shape-manipulation.
 """
 
 from __future__ import annotations
@@ -139,8 +141,6 @@ KINDS = [
             Option("offsetX", INTEGER, None, "the first offset; by default it is found", aliases=("xOffset",)),
             Option("offsetY", INTEGER, None, "the second offset; by default it is found", aliases=("yOffset",)),
         ),
-        family="Shape",
-        source="docs/specification/networks.md#b6-shape-manipulation",
         record=RecordForm(names={"offsetX": "xOffset", "offsetY": "yOffset"}, optional=("offsetX", "offsetY")),
         example="h = Crop(picture, ImageInput(4, 4, 3, imageLayout=CHW), 2, 1)",
     ),

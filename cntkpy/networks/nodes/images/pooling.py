@@ -1,4 +1,7 @@
-"""Pooling; part of the convolution family (docs/specification/networks.md B.8)."""
+"""Pooling; part of the convolution family (docs/specification/networks.md B.8).
+
+Specified in docs/specification/networks.md#b8-convolution-and-pooling.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
 
-FAMILY = "Convolution and pooling"
-SOURCE = "docs/specification/networks.md#b8-convolution-and-pooling"
-
 
 # ---- window functions on arrays (N, *geometry.inputs), axes already in array order
 
@@ -68,15 +68,8 @@ def _cells(x: Array, geometry: Geometry) -> list[Array]:
 def _max_plain(geometry: Geometry) -> Callable[[Array], Array]:
     """Maximum over plain windows; the gradient goes to the first maximal cell."""
 
-    def primal(x: Array) -> Array:
-        cells = _cells(x, geometry)
-        out = cells[0]
-        for cell in cells[1:]:
-            out = jnp.maximum(out, cell)
-        return out
-
     def forward(x: Array) -> tuple[Array, Residuals]:
-        out = primal(x)
+        out = functools.reduce(jnp.maximum, _cells(x, geometry))
         return out, (x, out)
 
     def backward(residuals: Residuals, g: Array) -> Gradients:
@@ -94,7 +87,7 @@ def _max_plain(geometry: Geometry) -> Callable[[Array], Array]:
             order += [rank + 1 + axis, axis]
         return (stacked.transpose(order).reshape(x.shape),)
 
-    return custom_gradient(primal, forward, backward)
+    return custom_gradient(forward, backward)
 
 
 def _cropped(x: Array, geometry: Geometry) -> tuple[Array, Geometry]:
@@ -288,7 +281,7 @@ _OPTIONS = (
 _KERNEL = Argument("kernelShape", INTEGERS)
 
 
-_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE, prepare=_prepare)
+_kind = functools.partial(one_signature, prepare=_prepare)
 
 
 KINDS = [

@@ -2,6 +2,8 @@
 
 Regions of CNTK before version 2.1 are relative to the image; later ones are in pixels of the input picture, as in
 Fast R-CNN (R. Girshick, ICCV 2015): corners are scaled and rounded, and the second one lies inside.
+
+Specified in docs/specification/brainscript-library.md.
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ def _largest(image: Array, columns: Array, rows: Array) -> Array:
         total = jax.vmap(added)(index, slopes)
         return total.reshape(image.shape), None, None
 
-    return custom_gradient(primal, forward, backward)(image, columns, rows)
+    return custom_gradient(forward, backward, primal)(image, columns, rows)
 
 
 def _maximum(seen: Array) -> Array:
@@ -164,8 +166,6 @@ KINDS = [
                 "0: regions are relative to the image",
             ),
         ),
-        family="Convolution and pooling",
-        source="docs/specification/brainscript-library.md",
         record=RecordForm(names={"outputShape": "dims"}, without=("kind",)),
         example="h = ROIPooling(picture, Input(4, 10), {2, 2})",
     ),

@@ -1,4 +1,7 @@
-"""Inputs, parameters and constants."""
+"""Inputs, parameters and constants.
+
+Specified in docs/specification/networks.md#b3-inputs-parameters-constants.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.graph.shapes import Shape
 
-FAMILY = "Inputs and parameters"
-SOURCE = "docs/specification/networks.md#b3-inputs-parameters-constants"
 
 IMAGE_LAYOUTS = ("HWC", "CHW", "legacy", "cudnn")
 IMAGE_LAYOUT = Option(
@@ -161,8 +162,6 @@ KINDS = [
         "Data of the reader's stream of the same name.",
         aliases=("Input",),
         options=(DYNAMIC_AXIS,),
-        family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="always",
         prepare=_input,
@@ -175,8 +174,6 @@ KINDS = [
         "As InputValue, with values kept sparse.",
         aliases=("SparseInput",),
         options=(DYNAMIC_AXIS,),
-        family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="always",
         prepare=_sparse_input,
@@ -190,8 +187,6 @@ KINDS = [
         "Images of the reader's stream of the same name.",
         aliases=("Image",),
         options=(IMAGE_LAYOUT, DYNAMIC_AXIS),
-        family=FAMILY,
-        source=SOURCE,
         makes="InputValue",
         prepare=_image_input,
         example="digit = ImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
@@ -202,8 +197,6 @@ KINDS = [
         "As ImageInput, with values kept sparse.",
         aliases=("SparseImage",),
         options=(IMAGE_LAYOUT, DYNAMIC_AXIS),
-        family=FAMILY,
-        source=SOURCE,
         makes="SparseInputValue",
         prepare=_image_input,
         example="strokes = SparseImageInput(28, 28, 1, imageLayout=CHW, tag=feature)",
@@ -214,8 +207,6 @@ KINDS = [
         "A parameter that training changes; dimensions of 0 are inferred.",
         aliases=("Parameter",),
         options=_PARAMETER_OPTIONS,
-        family=FAMILY,
-        source=SOURCE,
         shape=_own_shape,
         layout="none",
         parameter=True,
@@ -227,8 +218,6 @@ KINDS = [
         (_DIMS,),
         "A parameter whose last three dimensions are width, height, channels in the given layout.",
         options=(*_PARAMETER_OPTIONS, IMAGE_LAYOUT),
-        family=FAMILY,
-        source=SOURCE,
         makes="LearnableParameter",
         prepare=_image_parameter,
         example="M = ImageParameter(28, 28, 1, init=fixedValue, value=0, imageLayout=CHW)",
@@ -239,8 +228,6 @@ KINDS = [
         "A number, as a matrix of equal elements that training does not change.",
         aliases=("Const",),
         options=(Option("rows", INTEGER, 1, "rows"), Option("cols", INTEGER, 1, "columns")),
-        family=FAMILY,
-        source=SOURCE,
         makes="LearnableParameter",
         prepare=_constant,
         example="half = Constant(0.5)",

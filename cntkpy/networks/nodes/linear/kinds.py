@@ -1,11 +1,14 @@
-"""Matrix products and reductions."""
+"""Matrix products and reductions.
+
+Specified in docs/specification/networks.md#b5-linear-algebra-and-reductions.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.lazy import Array, Residuals, custom_gradient, jax, jnp
 from cntkpy.networks.arrays.products import by_slot, dot, product
@@ -16,13 +19,13 @@ from cntkpy.networks.nodes import rules
 from cntkpy.networks.nodes.declare import (
     INTEGER,
     Argument,
-    Forward,
     NodeKind,
     Option,
     RecordForm,
     ShapeRule,
     TimeRule,
     inputs,
+    one_signature,
 )
 from cntkpy.networks.nodes.elementwise.kinds import absolute
 
@@ -30,9 +33,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.arrays.sparse import Sparse
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Linear algebra and reductions"
-SOURCE = "docs/specification/networks.md#b5-linear-algebra-and-reductions"
 
 
 def _times_shape(node: Node) -> Shape | None:
@@ -175,16 +175,12 @@ def _transpose_times(call: Call, a: Array, x: Array) -> Array:
     return dot(x.reshape(-1, inner), a.reshape(out, inner), (-1, -1)).reshape(*lead, *reversed(call.node.shape))
 
 
-def _norm(x: Array) -> Array:
-    return jnp.sqrt(jnp.sum(x * x)).reshape(1)
-
-
-def _norm_forward(x: Array) -> tuple[Array, Residuals]:
-    out = _norm(x)
+def _norm(x: Array) -> tuple[Array, Residuals]:
+    out = jnp.sqrt(jnp.sum(x * x)).reshape(1)
     return out, (x, out)
 
 
-_frobenius = custom_gradient(_norm, _norm_forward, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
+_frobenius = custom_gradient(_norm, lambda r, g: (g[0] * r[0] / (r[1][0] + 1e-30),))
 
 
 def _reduce(function: Callable[[Array], Array]) -> Callable[[Call, Array], Array]:
@@ -346,27 +342,15 @@ def _lookup(call: Call, table: Array, x: Array | Sparse) -> Array:
     return dot(x.reshape(-1, words), table.reshape(words, rows)).reshape(*lead, -1)
 
 
-def _kind(
-    name: str,
-    names: tuple[str, ...],
-    meaning: str,
-    formula: str,
-    shape: ShapeRule | None,
-    forward: Forward,
-    **fields: Any,
-) -> NodeKind:
-    return NodeKind(name, (inputs(*names),), meaning, formula, shape, forward, family=FAMILY, source=SOURCE, **fields)
-
-
 def _single(node: Node) -> Shape:
     """`[1]`."""
     return (1,)
 
 
 KINDS = [
-    _kind(
+    one_signature(
         "Times",
-        ("A", "x"),
+        inputs("A", "x"),
         "Matrix product; A [o x k1 x ...] is contracted with the first axes of x. A matrix whose columns are the "
         "product of the first dimensions of x is re-shaped to fit.",
         "A x",
@@ -383,9 +367,9 @@ KINDS = [
         record=RecordForm(optional=("outputRank", "inferInputRankToMap")),
         example="h = Times(W, x)",
     ),
-    _kind(
+    one_signature(
         "TransposeTimes",
-        ("A", "x"),
+        inputs("A", "x"),
         "Product with the transposed matrix.",
         "A' x",
         _transpose_times_shape,
@@ -393,9 +377,9 @@ KINDS = [
         width="short",
         example="h = TransposeTimes(W, z)",
     ),
-    _kind(
+    one_signature(
         "SumElements",
-        ("x",),
+        inputs("x"),
         "Sum of all elements, over the minibatch too.",
         "sum x",
         rules.scalar,
@@ -404,18 +388,18 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="total = SumElements(x)",
     ),
-    _kind(
+    one_signature(
         "SumColumnElements",
-        ("x",),
+        inputs("x"),
         "Sum of each column.",
         "sum_i x_i",
         _needs_layout(_single),
         _column_sum,
         example="h = SumColumnElements(x)",
     ),
-    _kind(
+    one_signature(
         "MatrixL1Reg",
-        ("x",),
+        inputs("x"),
         "Sum of absolute values.",
         "sum |x|; gradient sign(x)",
         rules.scalar,
@@ -425,9 +409,9 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="penalty = MatrixL1Reg(W)",
     ),
-    _kind(
+    one_signature(
         "MatrixL2Reg",
-        ("x",),
+        inputs("x"),
         "Frobenius norm (not squared).",
         "sqrt(sum x^2); gradient x / (norm + 1e-30)",
         rules.scalar,
@@ -437,9 +421,9 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="penalty = MatrixL2Reg(W)",
     ),
-    _kind(
+    one_signature(
         "KhatriRaoProduct",
-        ("x", "y"),
+        inputs("x", "y"),
         "Columnwise cross product.",
         "out[i + rows(x) j] = x_i y_j",
         _needs_layout(_khatri_rao_shape),
@@ -447,9 +431,9 @@ KINDS = [
         aliases=("ColumnwiseCrossProduct",),
         example="h = KhatriRaoProduct(x, y)",
     ),
-    _kind(
+    one_signature(
         "CosDistance",
-        ("x", "y"),
+        inputs("x", "y"),
         "Cosine of two columns.",
         "x'y / (|x| |y|)",
         _same_rows(_single),
@@ -465,15 +449,13 @@ KINDS = [
         _same_rows(_negative_samples_shape),
         _cos_negative,
         aliases=("CosWithNegSamples",),
-        family=FAMILY,
-        source=SOURCE,
         time=TimeRule(reduces_time=True),
         columns=True,
         example="h = CosDistanceWithNegativeSamples(x, y, Constant(1), Constant(4))",
     ),
-    _kind(
+    one_signature(
         "Transpose",
-        ("x",),
+        inputs("x"),
         "First two axes exchanged.",
         "x'",
         _transpose_shape,
@@ -481,9 +463,9 @@ KINDS = [
         record=None,
         example="V = Transpose(W)",
     ),
-    _kind(
+    one_signature(
         "Diagonal",
-        ("x",),
+        inputs("x"),
         "Diagonal of a square matrix as a row.",
         "x_ii",
         _diagonal_shape,
@@ -492,9 +474,9 @@ KINDS = [
         layout="none",
         example="d = Diagonal(Parameter(4, 4))",
     ),
-    _kind(
+    one_signature(
         "LookupTable",
-        ("E", "x"),
+        inputs("E", "x"),
         "Each block of x (a stack of one-hot columns) multiplied by the table E and stacked.",
         "(E x_1, E x_2, ...)",
         _lookup_shape,

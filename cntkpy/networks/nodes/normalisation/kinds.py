@@ -1,4 +1,7 @@
-"""Pre-computed statistics and batch normalisation."""
+"""Pre-computed statistics and batch normalisation.
+
+Specified in docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,6 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, is_chw
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Normalisation"
-SOURCE = "docs/specification/networks.md#b9-normalisation-and-pre-compute-nodes"
 
 
 def _statistic_shape(node: Node) -> Shape | None:
@@ -180,8 +180,6 @@ KINDS = [
         "Mean over the data set, computed before training; a constant afterwards.",
         "sum x / n over all frames",
         _statistic_shape,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -194,8 +192,6 @@ KINDS = [
         "Inverse standard deviation over the data set, computed before training; a constant afterwards.",
         "1 / sqrt(max(var, 1e-10)), population variance",
         _statistic_shape,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         precompute=True,
         time=TimeRule(reduces_time=True),
@@ -210,8 +206,6 @@ KINDS = [
         _normalisation_shape,
         _normalise,
         aliases=("PerDimMVNorm",),
-        family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="h = PerDimMeanVarNormalization(x, Mean(x), InvStdDev(x))",
     ),
@@ -223,8 +217,6 @@ KINDS = [
         _normalisation_shape,
         _denormalise,
         aliases=("PerDimMVDeNorm",),
-        family=FAMILY,
-        source=SOURCE,
         differentiable=False,
         example="h = PerDimMeanVarDeNormalization(y, Mean(x), InvStdDev(x))",
     ),
@@ -244,8 +236,6 @@ KINDS = [
             _ENGINE,
             Option("imageLayout", TEXT, "CHW", "spatial needs CHW", IMAGE_LAYOUTS),
         ),
-        family=FAMILY,
-        source=SOURCE,
         images=True,
         time=TimeRule(reduces_time=True),
         running=(3, 4),

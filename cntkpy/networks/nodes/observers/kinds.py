@@ -1,4 +1,7 @@
-"""Operations that look at the run: whether it trains, what passed since the start of the epoch, what values are."""
+"""Operations that look at the run: whether it trains, what passed since the start of the epoch, what values are.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,6 @@ from cntkpy.networks.nodes.declare import (
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "The run"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 PROPERTIES = ("isTraining",)
@@ -110,8 +110,6 @@ KINDS = [
         "",
         rules.scalar,
         _environment,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         prepare=_property,
         example="training = EnvironmentInput(isTraining)",
@@ -123,8 +121,6 @@ KINDS = [
         "sum of x / number of samples",
         _accumulated_shape,
         _accumulate,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         differentiable=False,
@@ -140,8 +136,6 @@ KINDS = [
         "x; gradient 0",
         _assigned_shape,
         _assigned,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         differentiable=False,
         running=(0,),
@@ -167,8 +161,6 @@ KINDS = [
             Option("onlyUpToT", INTEGER, 100000000, "how many steps of a sequence are shown"),
             Option("format", TEXT, "", "how values become text, as in the section `format` of `write`"),
         ),
-        family=FAMILY,
-        source=SOURCE,
         sparse=True,
         record=RecordForm(types={"format": SECTION}, optional=("format",), nodes_only=True),
         example="h = Trace(z, say=scores, logFrequency=100)",

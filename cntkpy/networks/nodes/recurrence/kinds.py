@@ -1,4 +1,7 @@
-"""Delay nodes; evaluated by `cntkpy.networks.compile.recurrence`."""
+"""Delay nodes; evaluated by `cntkpy.networks.compile.recurrence`.
+
+Specified in docs/specification/networks.md#b7-recurrence.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +60,6 @@ def _delay(name: str, direction: int, meaning: str, formula: str, **fields: Any)
         formula,
         _shape,
         options=_OPTIONS,
-        family="Recurrence",
-        source="docs/specification/networks.md#b7-recurrence",
         time=TimeRule(delay=direction),
         prepare=_prepare,
         record=RecordForm(

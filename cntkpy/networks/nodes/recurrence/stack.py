@@ -4,6 +4,8 @@ For each layer, and for each direction of a bidirectional one: for each gate the
 gate those of the state. After the weights of all layers come, again for each layer and direction, the biases: for each
 gate that of the input, then for each gate that of the state. Each matrix is stored row by row. The gates of an LSTM are
 input, forget, candidate, output; those of a GRU reset, update, candidate.
+
+Specified in docs/specification/brainscript-library.md.
 """
 
 from __future__ import annotations
@@ -263,8 +265,6 @@ KINDS = [
             Option("recurrentOp", TEXT, "lstm", "the units", tuple(CELLS)),
             Option("axis", INTEGER, -1, "what the steps are: -1 time, 2 the second axis of a sample"),
         ),
-        family="Recurrence",
-        source="docs/specification/brainscript-library.md",
         prepare=_prepare,
         width="short",
         time=TimeRule(reduces_time=True),

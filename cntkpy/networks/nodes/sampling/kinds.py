@@ -1,4 +1,9 @@
-"""Random choices with given weights, for criteria over many classes of which each minibatch looks at a few."""
+"""Random choices with given weights, for criteria over many classes of which each minibatch looks at a few.
+
+Specified in docs/specification/brainscript-library.md.
+
+Specified in docs/training-from-python.md.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +33,6 @@ from cntkpy.networks.nodes.declare import (
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-FAMILY = "The run"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 DRAWN = "/drawn"
@@ -172,8 +174,6 @@ def _kind(name: str, meaning: str, formula: str, shape: ShapeRule | None, forwar
         formula,
         shape,
         forward,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         time=TimeRule(reduces_time=True),
         random=True,
@@ -202,8 +202,6 @@ KINDS = [
                 "nodes of the same seed draw the same numbers; 0: the place in the network counts",
             ),
         ),
-        family=FAMILY,
-        source="docs/training-from-python.md",
         time=TimeRule(reduces_time=True),
         random=True,
         memory=_not_drawn_yet,

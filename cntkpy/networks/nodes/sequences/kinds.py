@@ -3,6 +3,8 @@
 In a network with several time axes each sequence of a minibatch has a slot of its own, the same on all axes: what
 belongs together has the same slot. On some axes sequences share slots (`cntkpy.networks.arrays.packing`). A cell
 number of an axis is `t * S + s`.
+
+Specified in docs/specification/brainscript-library.md.
 """
 
 from __future__ import annotations
@@ -32,9 +34,6 @@ from cntkpy.networks.nodes.declare import (
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 def _axis_shape(node: Node) -> Shape | None:
@@ -218,7 +217,7 @@ def _with_steps(array: Array, wanted: int) -> Array:
 def _kind(
     name: str, operands: Signature, meaning: str, shape: ShapeRule | None, forward: Forward, **fields: Any
 ) -> NodeKind:
-    return NodeKind(name, (operands,), meaning, "", shape, forward, family=FAMILY, source=SOURCE, **fields)
+    return NodeKind(name, (operands,), meaning, "", shape, forward, **fields)
 
 
 KINDS = [
@@ -226,8 +225,6 @@ KINDS = [
         "DynamicAxis",
         ((),),
         "A time axis of its own, for inputs whose sequences have other lengths: Input (..., dynamicAxis=t).",
-        family=FAMILY,
-        source=SOURCE,
         shape=_axis_shape,
         layout="none",
         time=TimeRule(makes_axis=True),

@@ -1,4 +1,7 @@
-"""Time axes that are made of an axis of samples."""
+"""Time axes that are made of an axis of samples.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,6 @@ from cntkpy.networks.nodes.declare import Forward, NodeKind, ShapeRule, Signatur
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 ONE_SAMPLE = "one = GatherPacked(PackedIndex(x, Where(RowSlice(0, 1, x), single=true)), x)\n"
@@ -99,8 +99,6 @@ def _kind(
         "",
         shape,
         forward,
-        family=FAMILY,
-        source=SOURCE,
         time=time,
         example=example,
         not_exported="it makes sequences of samples; export what follows it, with sequences as data",

@@ -1,4 +1,7 @@
-"""The axis of the minibatch: the numbers of its samples, an axis of samples made of it, and the other way round."""
+"""The axis of the minibatch: the numbers of its samples, an axis of samples made of it, and the other way round.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,6 @@ from cntkpy.networks.nodes.sequences.unpacked import one_step
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 def _number_shape(node: Node) -> Shape | None:
@@ -82,8 +82,6 @@ KINDS = [
         "",
         _number_shape,
         _number,
-        family=FAMILY,
-        source=SOURCE,
         columns=True,
         differentiable=False,
         width="long",
@@ -97,8 +95,6 @@ KINDS = [
         "",
         _rows_shape,
         _rows,
-        family=FAMILY,
-        source=SOURCE,
         layout="none",
         options=(Option("count", INTEGER, 0, "the size of the new axis: the samples of every minibatch"),),
         time=TimeRule(reduces_time=True),
@@ -113,8 +109,6 @@ KINDS = [
         "",
         _samples_shape,
         _samples,
-        family=FAMILY,
-        source=SOURCE,
         options=(Option("oneStep", BOOLEAN, False, "the network has sequences of several steps; these have one"),),
         time=TimeRule(across=True, reduces_time=True),
         record=RecordForm(optional=("oneStep",)),

@@ -1,4 +1,7 @@
-"""Axes of sequences and of the minibatch that become axes of samples; their sizes are options of the nodes."""
+"""Axes of sequences and of the minibatch that become axes of samples; their sizes are options of the nodes.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,6 @@ from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, REAL, NodeKind, Opti
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
-
-FAMILY = "Sequences"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 def _unpacked_shape(node: Node) -> Shape | None:
@@ -65,8 +65,6 @@ KINDS = [
         "",
         _unpacked_shape,
         _unpacked,
-        family=FAMILY,
-        source=SOURCE,
         options=(
             Option("steps", INTEGER, 0, "the size of the new axis; no sequence may have more steps"),
             Option("padding", REAL, 0.0, "what the elements behind the end of a sequence are"),

@@ -1,4 +1,7 @@
-"""Operations on the axes of a sample: slices, other dimensions, exchanged axes, reductions."""
+"""Operations on the axes of a sample: slices, other dimensions, exchanged axes, reductions.
+
+Specified in docs/specification/brainscript-library.md.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.images import ChannelsLast, OneChannel, is_image, plain
-from cntkpy.networks.arrays.lazy import Array, Residuals, custom_gradient, jax, jnp
+from cntkpy.networks.arrays.lazy import Array, custom_gradient, jax, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
     from cntkpy.networks.arrays.images import Turned
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Shape"
-SOURCE = "docs/specification/brainscript-library.md"
 
 
 REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
@@ -158,16 +158,13 @@ def _reduced_shape(node: Node) -> Shape | None:
 def _extreme(largest: bool) -> Callable[[Array], Array]:
     """Largest or smallest element along the last axis; its gradient goes to every element equal to it."""
 
-    def primal(x: Array) -> Array:
-        return (jnp.max if largest else jnp.min)(x, axis=-1, keepdims=True)
-
-    def forward(x: Array) -> tuple[Array, Residuals]:
-        out = primal(x)
+    def forward(x: Array) -> tuple[Array, Array]:
+        out = (jnp.max if largest else jnp.min)(x, axis=-1, keepdims=True)
         # XLA may compute x once more for the comparison, and round it in another way
         rounding = jnp.where(jnp.isfinite(out), 2 * jnp.finfo(x.dtype).eps * jnp.abs(out), 0)
         return out, x >= out - rounding if largest else x <= out + rounding
 
-    return custom_gradient(primal, forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))
+    return custom_gradient(forward, lambda equal, g: (jnp.where(equal, g, jnp.zeros_like(g)),))
 
 
 def _reduce(call: Call, x: Array) -> Array:
@@ -232,11 +229,8 @@ def _pass(call: Call, x: Array) -> Array:
     return x
 
 
-_kind = functools.partial(one_signature, family=FAMILY, source=SOURCE)
-
-
 KINDS = [
-    _kind(
+    one_signature(
         "Slice",
         (Argument("beginIndex", INTEGER), Argument("endIndex", INTEGER), Argument("x")),
         "Some elements of one axis, counted from 0, endIndex exclusive; negative numbers and an endIndex of 0 count "
@@ -247,7 +241,7 @@ KINDS = [
         options=(Option("axis", INTEGER, 1, "the axis, counted from 1"),),
         example="h = Slice(1, 3, x)",
     ),
-    _kind(
+    one_signature(
         "NewReshape",
         (Argument("x"), Argument("dims", INTEGERS)),
         "The same elements with other dimensions in the place of some axes; one of them may be 0, to be inferred.",
@@ -262,7 +256,7 @@ KINDS = [
         printed="Reshape",
         example="h = NewReshape(x, {2, 2})",
     ),
-    _kind(
+    one_signature(
         "TransposeDimensions",
         (Argument("x"), Argument("axis1", INTEGER), Argument("axis2", INTEGER)),
         "Two axes exchanged, counted from 1; one of them may be after the last.",
@@ -271,7 +265,7 @@ KINDS = [
         _transpose,
         example="h = TransposeDimensions(picture, 1, 2)",
     ),
-    _kind(
+    one_signature(
         "ReduceElements",
         inputs("x"),
         "Sum, logarithm of the sum of exponentials, mean, smallest or largest element or product of a sample or along "
@@ -285,7 +279,7 @@ KINDS = [
         ),
         example="h = ReduceElements(x, axis=1, reductionOp=Max)",
     ),
-    _kind(
+    one_signature(
         "ReduceMinibatch",
         inputs("x"),
         "Sum, logarithm of the sum of exponentials, mean, smallest or largest element or product over the minibatch, "
@@ -299,7 +293,7 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         example="total = ReduceMinibatch(x, reductionOp=Max)",
     ),
-    _kind(
+    one_signature(
         "TopK",
         (Argument("x"), Argument("k", INTEGER)),
         "The k largest elements along one axis, the largest one first, or their numbers from 0 on.",
@@ -313,7 +307,7 @@ KINDS = [
         ),
         example="h = TopK(x, 2)",
     ),
-    _kind(
+    one_signature(
         "Pass",
         inputs("x"),
         "The operand itself.",

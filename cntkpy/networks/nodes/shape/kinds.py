@@ -1,8 +1,10 @@
-"""Slicing, stacking and re-shaping."""
+"""Slicing, stacking and re-shaping.
+
+Specified in docs/specification/networks.md#b6-shape-manipulation.
+"""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.lazy import Array, jnp
@@ -22,9 +24,6 @@ from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, image_shape
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.nodes.call import Call
-
-FAMILY = "Shape"
-SOURCE = "docs/specification/networks.md#b6-shape-manipulation"
 
 
 def row_range(node: Node, rows: int) -> tuple[int, int]:
@@ -116,11 +115,8 @@ def _reshape(call: Call, x: Array) -> Array:
     return x.reshape(*lead, *reversed(call.node.shape))
 
 
-_kind = partial(one_signature, family=FAMILY, source=SOURCE)
-
-
 KINDS = [
-    _kind(
+    one_signature(
         "RowSlice",
         (Argument("start", INTEGER), Argument("count", INTEGER), Argument("x")),
         "Some rows (elements of the first axis), counted from 0.",
@@ -131,7 +127,7 @@ KINDS = [
         record=None,
         example="h = RowSlice(0, 2, x)",
     ),
-    _kind(
+    one_signature(
         "RowStack",
         (Argument("x", many=True),),
         "Operands stacked along the first axis; other axes equal or 1.",
@@ -142,7 +138,7 @@ KINDS = [
         record=RecordForm(nodes_only=True),
         example="h = RowStack(x, y)",
     ),
-    _kind(
+    one_signature(
         "RowRepeat",
         (Argument("x"), Argument("count", INTEGER)),
         "The whole sample repeated one after another; the last axis grows.",
@@ -152,7 +148,7 @@ KINDS = [
         record=RecordForm(names={"count": "numRepeats"}),
         example="h = RowRepeat(x, 3)",
     ),
-    _kind(
+    one_signature(
         "Reshape",
         (Argument("x"), Argument("numRows", INTEGER)),
         "The same elements in another shape: an image if its dimensions are given, else [1 x numRows x 1].",

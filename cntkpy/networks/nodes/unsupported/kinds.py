@@ -1,4 +1,7 @@
-"""Names that people may look for: each says what to use instead (docs/specification/networks.md B.11 and G)."""
+"""Names that people may look for: each says what to use instead (docs/specification/networks.md B.11 and G).
+
+Specified in docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ from cntkpy.networks.nodes.declare import NodeKind
 
 _LATTICES = "lattices are not supported; use CrossEntropyWithSoftmax on frames, or ForwardBackward (CTC) on sentences"
 _OLD = "it belongs to older releases"
-SOURCE = "docs/specification/networks.md#b11-names-that-are-not-ndl-functions-in-this-snapshot"
 
 
 def _no(name: str, instead: str, *aliases: str) -> NodeKind:
-    return NodeKind(name, aliases=aliases, family="Not supported", source=SOURCE, unsupported=instead)
+    return NodeKind(name, aliases=aliases, unsupported=instead)
 
 
 KINDS = [

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.graph import ONE_STEP, Model, looks_along_time
@@ -28,6 +29,7 @@ from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.fronts.cntk2.pieces import Pieces, check_beginnings, same_beginnings, split
 from cntkpy.trainers.step.axes import made_samples
+from cntkpy.trainers.step.memory import HostArray
 from cntkpy.trainers.step.padding import input_nodes
 
 
@@ -134,7 +136,7 @@ class Arguments:
         made: the samples of a minibatch that the network makes itself, of values that all its samples share; 0: none.
     """
 
-    def __init__(self, inputs: list[NetworkInput], dtype: Any, whole: bool = False, made: int = 0) -> None:
+    def __init__(self, inputs: list[NetworkInput], dtype: DTypeLike, whole: bool = False, made: int = 0) -> None:
         self.whole, self._made = whole, made
         self.inputs, self._dtype = inputs, np.dtype(dtype)
         self._of = {argument.function: argument for argument in inputs}
@@ -146,7 +148,7 @@ class Arguments:
         self.is_static = bool(inputs) and len(static) == len(inputs) and not made
         """Return whether no input has dynamic axes."""
 
-    def by_input(self, arguments: object) -> dict[NetworkInput, Any]:
+    def by_input(self, arguments: object) -> dict[NetworkInput, object]:
         """Return the data by input.
 
         Raises:
@@ -238,7 +240,7 @@ class Arguments:
             self.pieces.forget()
         return Minibatch(streams, layouts, [], sweep_end, truncated=truncated)
 
-    def _repeat(self, streams: dict[str, Any], layouts: dict[str, Layout]) -> None:
+    def _repeat(self, streams: dict[str, HostArray], layouts: dict[str, Layout]) -> None:
         """Let inputs without dynamic axes have their value in every sequence of the minibatch."""
         if not self.repeated:
             return

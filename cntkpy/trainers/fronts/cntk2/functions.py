@@ -10,11 +10,12 @@ from typing import Any
 
 from cntkpy.networks.builders.python.functions.calls import as_list
 from cntkpy.networks.builders.python.functions.function import Function
-from cntkpy.readers import FULL_DATA_SWEEP, INFINITELY_REPEAT
+from cntkpy.readers import FULL_DATA_SWEEP, INFINITELY_REPEAT, StreamInformation
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.user.record import Record
 from cntkpy.trainers.fronts.cntk2.passes import backward, forward, gradients
 from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter
+from cntkpy.trainers.fronts.cntk2.schedules import Schedule
 from cntkpy.trainers.fronts.cntk2.session import (
     CheckpointConfig,
     CrossValidationConfig,
@@ -95,12 +96,12 @@ def _summary(totals: Totals) -> EpochSummary:
 
 def train(
     function: Function,
-    minibatch_source: Any,
-    minibatch_size: Any = 32,
-    streams: Sequence[Any] | None = None,
-    model_inputs_to_streams: Mapping[Function, Any] | None = None,
-    parameter_learners: Any = (),
-    callbacks: Any = (),
+    minibatch_source: object,
+    minibatch_size: int | Schedule = 32,
+    streams: Sequence[StreamInformation] | None = None,
+    model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None,
+    parameter_learners: object = (),
+    callbacks: object = (),
     progress_frequency: Any = None,
     max_epochs: int | None = None,
     epoch_size: int | None = None,
@@ -166,8 +167,8 @@ def test(
     function: Function,
     minibatch_source: object,
     minibatch_size: int = 32,
-    streams: Sequence[Any] | None = None,
-    model_inputs_to_streams: Mapping[Function, Any] | None = None,
+    streams: Sequence[StreamInformation] | None = None,
+    model_inputs_to_streams: Mapping[Function, StreamInformation] | None = None,
     callbacks: object = (),
 ) -> EpochSummary:
     """The value of a metric on data: the second of several outputs, a criterion's; for the arguments see `train`."""
@@ -183,8 +184,8 @@ def test(
 def _source(
     function: Function,
     data: object,
-    streams: Sequence[Any] | None,
-    inputs: Mapping[Function, Any] | None,
+    streams: Sequence[StreamInformation] | None,
+    inputs: Mapping[Function, StreamInformation] | None,
     max_samples: int,
 ) -> tuple[Any, Mapping[Function, Any]]:
     if isinstance(data, tuple | list):

@@ -54,7 +54,7 @@ class Objective:
         self,
         criteria: Sequence[Function],
         group: str,
-        outputs: Sequence[Any] = (),
+        outputs: Sequence[NodeValue] = (),
         learners: Sequence[Learner] = (),
         sizes: Sizes | None = None,
     ) -> None:
@@ -188,7 +188,7 @@ def _changes(node: Node) -> bool:
 
 
 def _network_of(
-    criteria: Sequence[Function], group: str, outputs: Sequence[Any], sizes: Sizes | None
+    criteria: Sequence[Function], group: str, outputs: Sequence[NodeValue], sizes: Sizes | None
 ) -> tuple[graph.Model, list[Node], Known]:
     """The network of criteria and of what else a model gives; the nodes of the criteria; what is in whose place."""
     roots = [function.root for function in criteria]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
@@ -24,9 +24,13 @@ from cntkpy.networks.nodes.host.kinds import raise_failure
 from cntkpy.readers import Value
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_type
+from cntkpy.trainers.fronts.cntk2.samples import Results
 from cntkpy.trainers.fronts.cntk2.values import Values, evaluate, values_of
 from cntkpy.trainers.step.sequence_problems import check_sequences
 from cntkpy.trainers.step.stack import Stack
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 @dataclass(eq=False)
@@ -58,11 +62,11 @@ class TrainingPass:
         inputs = network_parameters(values.network), network_state(values.network), batch, key
         return cls(values, kept, inputs, stack)
 
-    def compute(self) -> Mapping[str, Any]:
+    def compute(self) -> Results:
         """Return the values by name; batch normalisation gets the running statistics when they are computed."""
         return self._done(*self.values.training.values(*self.arguments)) if self.results is None else self.results
 
-    def _done(self, results: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _done(self, results: Mapping[str, Array], after: Mapping[str, Array]) -> Mapping[str, Array]:
         """Note what was computed, the first time."""
         jax.block_until_ready(results)
         raise_failure()
@@ -85,7 +89,7 @@ class TrainingPass:
     def _node(self, function: Function) -> Node:
         return self.values.output_nodes[self.values.outputs.index(function)]
 
-    def _alike(self, function: Function) -> Mapping[str, Any]:
+    def _alike(self, function: Function) -> Results:
         """Values with the samples that those of a function have; before it is computed zeros, if that suffices."""
         if self.results is not None:
             return self.results
@@ -95,7 +99,7 @@ class TrainingPass:
         name = self._node(function).name
         return {name: np.zeros(shapes[name].shape, shapes[name].dtype)}
 
-    def gradients(self, roots: Mapping[Function, Any], wanted: Sequence[Function]) -> dict[Function, Any]:
+    def gradients(self, roots: Mapping[Function, object], wanted: Sequence[Function]) -> dict[Function, object]:
         """Return the gradients of the sum of functions, each multiplied by what is given for it.
 
         Args:
@@ -131,14 +135,14 @@ class TrainingPass:
         return result
 
 
-def _dense(array: Any, node: Node) -> Any:
+def _dense(array: Any, node: Node) -> Array:
     """Return the data of an input as a dense array, by which it has a gradient."""
     return array.dense(node.shape) if is_sparse(array) else array
 
 
 def forward(
     arguments: object, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
-) -> tuple[TrainingPass | None, dict[Function, Any]]:
+) -> tuple[TrainingPass | None, dict[Function, object]]:
     """See `Function.forward`."""
     if not kept:
         value = evaluate(outputs[0], arguments, outputs, as_numpy)
@@ -154,7 +158,7 @@ _LENT = "_lent"
 """The attribute of a node for the last `Value` of it that `forward` has given."""
 
 
-def _lent(values: dict[Function, Any], as_numpy: bool) -> dict[Function, Any]:
+def _lent(values: dict[Function, object], as_numpy: bool) -> dict[Function, object]:
     """Return the values of `forward`; those of the call before are invalid, as in CNTK."""
     for function, value in {} if as_numpy else values.items():
         attributes = vars(function.root)
@@ -165,7 +169,7 @@ def _lent(values: dict[Function, Any], as_numpy: bool) -> dict[Function, Any]:
     return values
 
 
-def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[Function], as_numpy: bool) -> Any:
+def backward(state: object, roots: Mapping[Function, object], variables: Iterable[Function], as_numpy: bool) -> Any:
     """See `Function.backward`."""
     if not isinstance(state, TrainingPass):
         message = "there is no forward pass to go back through"
@@ -184,7 +188,7 @@ def backward(state: object, roots: Mapping[Function, Any], variables: Iterable[F
     return {function: _given(state, function, gradient, as_numpy) for function, gradient in results.items()}
 
 
-def gradients(function: Function, at: Any, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
+def gradients(function: Function, at: object, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
     """See `Function.grad`."""
     root = function.output if root is None else root.output
     if wrt is None:

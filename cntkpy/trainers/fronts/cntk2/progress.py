@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from cntkpy.cntk_config.base.writing import empty, open_text_in_place, shown
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_count, is_whole
 from cntkpy.trainers.hooks import Frequency, Hook, Interval, Stopwatch
@@ -95,7 +96,7 @@ class ProgressWriter(Hook):
 
     # ---- part of checkpoints
 
-    def saved_state(self) -> dict[str, Any]:
+    def saved_state(self) -> State:
         """Return the position, JSON-able."""
         return {
             "epochs": self._epochs,
@@ -104,7 +105,7 @@ class ProgressWriter(Hook):
             "interval": self._interval_start.numbers(),
         }
 
-    def take_state(self, state: Mapping[str, Any]) -> None:
+    def take_state(self, state: State) -> None:
         """Take a position that `saved_state` has returned."""
         self._epochs, self._tests = int(state["epochs"]), int(state["tests"])
         self._epoch_start, self._interval_start = Totals.of_loss(*state["epoch"]), Totals.of_loss(*state["interval"])

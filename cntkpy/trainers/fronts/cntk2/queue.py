@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from cntkpy.networks.compile.evaluate import start_values
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.nodes.host.kinds import is_failed, raise_failure
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.log.totals import Totals
 from cntkpy.trainers.loop import StepRunner, TrainedStack, not_a_number
@@ -223,7 +223,7 @@ class StepQueue:
 
     # ---- what a checkpoint keeps
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Return the position, JSON-able; everything was collected."""
         return {
             "totals": self._totals.numbers(),
@@ -232,7 +232,7 @@ class StepQueue:
             "size": self.size,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         """Go to a position that `state` has returned; what was collected is dropped."""
         self._forget()
         self._runner, self.size = StepRunner(self._read, int(state["done"])), int(state.get("size", 0))

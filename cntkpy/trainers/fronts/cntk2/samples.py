@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.cntk_config.base.narrowing import is_list
@@ -21,7 +20,15 @@ from cntkpy.readers import Value
 from cntkpy.readers.data_api.batches import InputAxes, batch_of
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.data import Arguments
+from cntkpy.trainers.step.memory import HostArray
 from cntkpy.trainers.step.stack import Stack
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+Results = Mapping[str, "HostArray | Array"]
+"""By name of a node, its values with padding."""
 
 
 class Samples:
@@ -55,11 +62,11 @@ class Samples:
         }
         """Nodes of functions of inputs without dynamic axes only: they have one value for the whole minibatch."""
 
-    def _scalar(self, node: Node, values: NDArray[Any]) -> NDArray[Any]:
+    def _scalar(self, node: Node, values: HostArray) -> HostArray:
         """Return the values of a criterion with the shape () for each sample."""
         return values.reshape(values.shape[:2] if node.has_layout else ()) if node in self._scalars else values
 
-    def cells(self, node: Node, gradient: object, results: Mapping[str, Any], stack: Stack | None) -> NDArray[Any]:
+    def cells(self, node: Node, gradient: object, results: Results, stack: Stack | None) -> HostArray:
         """Return samples in the layout from which `of` takes them; padding is 0.
 
         Args:
@@ -93,7 +100,7 @@ class Samples:
         several = bool(self._arguments.inputs or self._made) and not self._arguments.is_static
         return several and node.has_layout and node not in self._single
 
-    def of(self, node: Node, results: Mapping[str, Any], stack: Stack | None) -> Any:
+    def of(self, node: Node, results: Results, stack: Stack | None) -> Any:
         """Return the samples of a node without padding: an array, or a list of sequences.
 
         Args:
@@ -101,13 +108,13 @@ class Samples:
             results: its value by its name, and what else the computation gave.
             stack: the data; None: there are none.
         """
-        array = self._scalar(node, results[node.name])
+        array = self._scalar(node, np.asarray(results[node.name]))
         if node in self._half and array.dtype.kind == "f":
             array = array.astype(HALF)
         if stack is None and node.has_layout and self._made:
             if not is_kept(node.axis):
                 return array[0]
-            lengths = results[f"{node.axis}{LENGTHS}"].tolist()
+            lengths = np.asarray(results[f"{node.axis}{LENGTHS}"]).tolist()
             return [array[:length, slot] for slot, length in enumerate(lengths)]
         if not node.has_layout or stack is None:
             return array

@@ -13,6 +13,7 @@ from cntkpy.cntk_config.base.files import is_file
 from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.readers import FULL_DATA_SWEEP, MinibatchSource, MinibatchSourceFromData, StreamInformation
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.common.user_code import calling
 from cntkpy.readers.data_api.base import MinibatchSourceBase
 from cntkpy.readers.data_api.batches import check_sample
@@ -163,7 +164,7 @@ class TestConfig:
 
 
 def from_arrays(
-    arrays: Sequence[Any], function: Function, max_samples: int
+    arrays: Sequence[object], function: Function, max_samples: int
 ) -> tuple[MinibatchSourceBase, dict[Function, StreamInformation]]:
     """Return a source of arrays, one for each input of a function, and the streams of the inputs."""
     inputs = function.arguments
@@ -184,7 +185,7 @@ def _take_arrays(config: CrossValidationConfig | TestConfig) -> None:
         object.__setattr__(config, "model_inputs_to_streams", inputs)
 
 
-def _check_evaluation(source: Any, size: Any, criterion: Any) -> None:
+def _check_evaluation(source: object, size: int | Schedule, criterion: object) -> None:
     if source is not None:
         check_type("the source of minibatches", source, MinibatchSourceBase, "MinibatchSource(..., max_sweeps=1)")
     if criterion is not None:
@@ -251,7 +252,7 @@ class Feed:
         layouts = {node: minibatch.layouts[stream] for node, stream in self._streams.items()}
         return Minibatch(streams, layouts, list, minibatch.end_of_sweep, truncated=minibatch.truncated)  # pyright: ignore
 
-    def _read(self, answer: Mapping[StreamInformation, Any], call: str) -> Minibatch:
+    def _read(self, answer: Mapping[StreamInformation, object], call: str) -> Minibatch:
         """Return the minibatch of what a source of the program's own gave."""
         by_name = {stream.name: data for stream, data in answer.items()}
         try:
@@ -397,7 +398,7 @@ class TrainingSession:
             trainer.summarize_training_progress()
         self._end(start)
 
-    def _end(self, start: Mapping[str, Any]) -> None:
+    def _end(self, start: State) -> None:
         """Finish after the last minibatch; `start` is the position at which the data of evaluations begin."""
         if self._validates_at_end:
             self._cross_validate(start)
@@ -429,7 +430,7 @@ class TrainingSession:
 
     # ------------------------------------------------------------------------------------------------- tests
 
-    def _cross_validate(self, start: Mapping[str, Any]) -> bool:
+    def _cross_validate(self, start: State) -> bool:
         """Evaluate; whether training resumes."""
         config = self._cv
         assert config is not None

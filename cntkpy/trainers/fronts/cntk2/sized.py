@@ -19,6 +19,8 @@ from cntkpy.trainers.fronts.cntk2.free import FreeSizes
 from cntkpy.trainers.fronts.cntk2.learners import Learner
 from cntkpy.trainers.fronts.cntk2.objective import Objective
 from cntkpy.trainers.fronts.cntk2.values import longest_of
+from cntkpy.trainers.step.memory import HostArray
+from cntkpy.trainers.step.state_arrays import Arrays
 
 MAX_SIZES = 32
 """So many combinations of sizes are kept with their networks; of others a network is made again."""
@@ -40,7 +42,11 @@ class SizedObjectives:
     """
 
     def __init__(
-        self, criteria: Sequence[Function], group: str, outputs: Sequence[Any] = (), learners: Sequence[Learner] = ()
+        self,
+        criteria: Sequence[Function],
+        group: str,
+        outputs: Sequence[NodeValue] = (),
+        learners: Sequence[Learner] = (),
     ) -> None:
         roots = [function.root for function in criteria]
         self._free = FreeSizes(roots, longest_of)
@@ -87,7 +93,7 @@ class SizedObjectives:
         names = {argument.function.root: argument.node.name for argument in self.arguments.inputs}
         self._choose(self._free.of_minibatch(minibatch, names, self._sizes))
 
-    def restore(self, sizes: Any) -> None:
+    def restore(self, sizes: Sequence[Sequence[int]]) -> None:
         """Let the objective be that of the sizes that a checkpoint has.
 
         Raises:
@@ -113,8 +119,8 @@ class SizedObjectives:
 
 
 def renamed(
-    arrays: Mapping[str, Any], names: Mapping[NodeValue, str], targets: Mapping[NodeValue, str]
-) -> dict[str, Any]:
+    arrays: Mapping[str, HostArray], names: Mapping[NodeValue, str], targets: Mapping[NodeValue, str]
+) -> Arrays:
     """Return a snapshot of a compiled step, with the names that another network has for the same nodes.
 
     Args:

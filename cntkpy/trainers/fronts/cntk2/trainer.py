@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.function import Function, as_function
 from cntkpy.networks.graph.network import Network
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.fronts.cntk2.checks import check_filename, check_flag, check_json, check_type
@@ -200,7 +201,7 @@ class Trainer(Tested):
         self._last_minibatch.keep(minibatch)
         return super().test(minibatch)
 
-    def save_checkpoint(self, filename: str | Path, external_state: dict[str, Any] | None = None) -> None:
+    def save_checkpoint(self, filename: str | Path, external_state: State | None = None) -> None:
         """Write the model to a file, and next to it (`.ckp`) everything that training needs to resume bit for bit.
 
         Args:
@@ -211,7 +212,7 @@ class Trainer(Tested):
         check_json(external_state)
         self._updates.save(filename, self.seed, external_state or {})
 
-    def restore_from_checkpoint(self, filename: str | Path) -> dict[str, Any]:
+    def restore_from_checkpoint(self, filename: str | Path) -> State:
         """Resume where a checkpoint was written.
 
         Args:
@@ -234,7 +235,7 @@ class ShownOutputs:
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Objective, dict[tuple[NodeValue, ...], Values]] = WeakKeyDictionary()
 
-    def taker(self, objective: Objective, wanted: list[Function]) -> tuple[dict[Function, Any], Callback]:
+    def taker(self, objective: Objective, wanted: list[Function]) -> tuple[dict[Function, object], Callback]:
         """Return a dictionary, and a callback that puts values into it in a step of training.
 
         Args:

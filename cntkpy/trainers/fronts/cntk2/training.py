@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import RATE_OUTSIDE, Arrays, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.fronts.cntk2.objective import Objective
@@ -113,7 +113,7 @@ class Training:
 
     # ---- checkpoints
 
-    def snapshot(self) -> tuple[dict[str, Any], Arrays]:
+    def snapshot(self) -> tuple[State, Arrays]:
         """Return what a checkpoint keeps: values and arrays."""
         self.hold()
         self.queue.collect()
@@ -161,6 +161,6 @@ def _compiled(objective: ref[Objective], strategy: Strategy, buckets: Buckets) -
     return known.compiled_step(strategy, buckets)
 
 
-def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+def _shapes(arrays: Arrays) -> dict[str, tuple[int, ...]]:
     """Return by name the shapes of the arrays that belong to parameters themselves."""
     return {name: array.shape for name, array in arrays.items() if "/" not in name}

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.compile.evaluate import compile_network
 from cntkpy.networks.graph.network import ValidatedNetwork
+
+if TYPE_CHECKING:
+    from jax import Array, ShapeDtypeStruct
+
+    Named = dict[str, Array]
+    PassArguments = tuple[Mapping[str, object], Mapping[str, object], Batch, object]
+    """Parameters, state, minibatch, key of random numbers."""
+    GradientsOfPass = tuple[Named, Named, tuple[Named, Named]]
+    """Values and state after, and the gradients by parameters and by inputs."""
 
 
 class TrainingFunctions:
@@ -27,7 +37,7 @@ class TrainingFunctions:
         """By shapes of data, those of the results."""
 
     @cached_property
-    def values(self) -> Callable[..., Any]:
+    def values(self) -> Callable[..., tuple[dict[str, Array], dict[str, Array]]]:
         """Computes the nodes in training mode: `f(parameters, state, batch, key, settings) -> (values, state)`.
 
         Dropout is active, batch normalisation takes the statistics of the minibatch.
@@ -35,7 +45,7 @@ class TrainingFunctions:
         return jax.jit(self._function)
 
     @cached_property
-    def gradients(self) -> Callable[..., Any]:
+    def gradients(self) -> Callable[..., GradientsOfPass]:
         """The same and gradients, in one program: `f(variables, roots, given) -> (values, state, gradients)`.
 
         `variables` has parameters and inputs to differentiate by, `roots` by node a factor for each element of its
@@ -43,10 +53,14 @@ class TrainingFunctions:
         """
         compute = self._function
 
-        def function(variables: tuple[Any, Any], roots: Mapping[str, Any], arguments: tuple[Any, ...]) -> Any:
+        def function(
+            variables: tuple[dict[str, Array], dict[str, Array]], roots: Mapping[str, Array], arguments: PassArguments
+        ) -> GradientsOfPass:
             parameters, state, batch, *options = arguments
 
-            def outputs(chosen: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+            def outputs(
+                chosen: dict[str, Array], data: dict[str, Array]
+            ) -> tuple[dict[str, Array], tuple[dict[str, Array], dict[str, Array]]]:
                 inputs = batch._replace(inputs={**batch.inputs, **data})
                 results, after = compute({**parameters, **chosen}, state, inputs, *options)
                 return {name: results[name] for name in roots}, (results, after)
@@ -56,7 +70,7 @@ class TrainingFunctions:
 
         return jax.jit(function)
 
-    def shapes(self, arguments: tuple[Any, ...]) -> Mapping[str, Any]:
+    def shapes(self, arguments: PassArguments) -> Mapping[str, ShapeDtypeStruct]:
         """Return the shapes and types of what `values` computes, by name, without computing it.
 
         Args:
@@ -68,5 +82,5 @@ class TrainingFunctions:
         return self._shapes[key]
 
     @property
-    def _function(self) -> Callable[..., Any]:
+    def _function(self) -> Callable[..., tuple[dict[str, Array], dict[str, Array]]]:
         return compile_network(self._network, self._names, training=True)

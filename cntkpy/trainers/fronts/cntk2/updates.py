@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.files.model_file import save_model
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.fronts.cntk2.learners import Learner
@@ -123,7 +123,7 @@ class Updates:
 
     # ---- checkpoints
 
-    def save(self, filename: str | Path, seed: int, external: Mapping[str, Any]) -> None:
+    def save(self, filename: str | Path, seed: int, external: State) -> None:
         """Write the model, and next to it a checkpoint.
 
         Args:
@@ -149,7 +149,7 @@ class Updates:
             Checkpoint(PROGRAM, values, arrays).save(f"{filename}.ckp")
         workers.wait()
 
-    def restore(self, path: str) -> tuple[int, dict[str, Any]]:
+    def restore(self, path: str) -> tuple[int, State]:
         """Resume from a checkpoint; return the seed of random masks, and the program's own values.
 
         Raises:

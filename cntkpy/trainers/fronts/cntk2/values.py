@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
 from cntkpy.networks.arrays.batch import Batch
@@ -35,7 +36,12 @@ from cntkpy.trainers.step.context import StepContext, minibatch_of
 from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.stack import Stack
 
+if TYPE_CHECKING:
+    from jax import Array
+
 T = TypeVar("T")
+Key = tuple[object, ...]
+"""Functions, and sizes that only data say."""
 
 
 @dataclass
@@ -189,11 +195,11 @@ class Values:
         return [self.samples.of(node, values, None) for node in self._nodes]
 
     @cached_property
-    def _of_constants(self) -> Callable[..., Any]:
+    def _of_constants(self) -> Callable[..., tuple[dict[str, Array], dict[str, Array]]]:
         """Computes the nodes of functions without inputs."""
         return jax.jit(compile_network(self.network, [node.name for node in self._computed]))
 
-    def assign(self, results: Mapping[str, Any]) -> None:
+    def assign(self, results: Mapping[str, ArrayLike]) -> None:
         """Let the parameters of `assign` have the values that were computed."""
         for target, node in self._assignments:
             cell_of(target).set_value(np.asarray(results[node.name]))
@@ -238,7 +244,7 @@ class Values:
         self._load()
         self.last.print_times(title, self.network, self._nodes, self.draws.passes > 0)
 
-    def keep_statistics(self, state: Mapping[str, Any]) -> None:
+    def keep_statistics(self, state: Mapping[str, ArrayLike]) -> None:
         """Let batch normalisation have its running statistics.
 
         Args:
@@ -252,7 +258,7 @@ class Values:
                 cell_of(value).samples = int(np.asarray(state[node.name + "/samples"]))
 
 
-def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _renamed(values: Mapping[str, T], names: Mapping[str, str]) -> dict[str, T]:
     """Return entries of nodes by other names of these; the part of a name after a slash stays."""
     result: dict[str, Any] = {}
     for name, value in values.items():
@@ -300,7 +306,7 @@ def values_of(outputs: Sequence[Function], data: object) -> Values:
     return values
 
 
-def _kept(known: dict[tuple[Any, ...], T], key: tuple[Any, ...], value: T) -> T:
+def _kept(known: dict[Key, T], key: Key, value: T) -> T:
     """Return a value that is kept under a key; the oldest one goes where there are too many."""
     if len(known) >= MAX_COMPILED:
         known.pop(next(iter(known)))

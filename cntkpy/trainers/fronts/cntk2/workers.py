@@ -7,9 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cntkpy.networks.arrays.lazy import default_device
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.learners import BlockMomentumOptions, DistributedLearner, Learner
 from cntkpy.trainers.parallel.averaging import BlockMomentum, momentum_of_time_constant
@@ -200,7 +201,7 @@ class Workers:
         """Return whether any worker has the wish."""
         return any(self._connection.exchange(bool(wish)))
 
-    def exchange(self, value: object) -> list[Any]:
+    def exchange(self, value: object) -> list[State]:
         """Return the values of all workers."""
         return self._connection.exchange(value)
 

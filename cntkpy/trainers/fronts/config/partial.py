@@ -10,16 +10,16 @@ import logging
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.stopping import UNSAVED, Stopped
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.contracts import MinibatchReader
 from cntkpy.readers.epochs import EpochRequest
 from cntkpy.trainers.checkpoints.checkpoint import INSIDE, Checkpoint
 from cntkpy.trainers.hooks import Hook, Position, Running
 from cntkpy.trainers.parallel.training import ParallelTraining
-from cntkpy.trainers.step.feed import State
 from cntkpy.trainers.step.reading import EpochSource
 from cntkpy.trainers.step.step import CompiledStep
 
@@ -30,7 +30,7 @@ class Interrupted(Exception):
     """The run was asked to stop, and has saved where it is."""
 
 
-def load_partial(path: str, settings: dict[str, Any]) -> Checkpoint | None:
+def load_partial(path: str, settings: State) -> Checkpoint | None:
     """Return the state inside an epoch, if there is one and the epoch was begun with the same settings.
 
     Its values are `position`, `Position.to_json` and `finished` if the epoch is trained; `reader`, the reader's state
@@ -91,7 +91,7 @@ class SavedEpoch(Hook):
         trainer: CompiledStep,
         reader: MinibatchReader,
         path: str,
-        settings: dict[str, Any],
+        settings: State,
         minutes: float,
         stop: Callable[[], bool],
         parallel: ParallelTraining,

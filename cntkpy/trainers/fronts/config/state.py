@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cntkpy.readers.common.planned import State
 from cntkpy.trainers.checkpoints.checkpoint import EPOCH, Arrays, Checkpoint
 from cntkpy.trainers.fronts.config.best import BestModels
 
@@ -43,9 +44,7 @@ class TrainingState:
         if self.best is None or value < self.best[1]:
             self.best = done, value
 
-    def checkpoint(
-        self, updates: dict[str, Arrays], reader: dict[str, Any], last_slots: int, shapes: object
-    ) -> Checkpoint:
+    def checkpoint(self, updates: dict[str, Arrays], reader: State, last_slots: int, shapes: object) -> Checkpoint:
         """Return the state as a checkpoint.
 
         Args:
@@ -81,7 +80,7 @@ class TrainingState:
         self.control.reference = values["reference"]
         self.minibatch_size = self.adapted_size = values["minibatch_size"]
 
-    def resume(self, checkpoint: Checkpoint) -> dict[str, Any]:
+    def resume(self, checkpoint: Checkpoint) -> State:
         """Take everything from a checkpoint; return the values of its schedule, {} in one of an early version."""
         self.roll_back(checkpoint)
         schedule: dict[str, Any] = checkpoint.values["schedule"]

@@ -7,7 +7,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, suggestion
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.grammar.tables import NotAcceptedError, table_parser
@@ -33,6 +32,8 @@ from cntkpy.networks.builders.brainscript.language.syntax import (
 if TYPE_CHECKING:
     from lark import Token
     from lark.exceptions import UnexpectedInput
+
+    from cntkpy.cntk_config.base import grammars
 
 Children = list[Any]
 
@@ -254,6 +255,8 @@ _RULES = [name for name in vars(_TreeMaker) if not name.startswith("_")]
 @cache
 def _parser(start: str) -> grammars.Parser:
     """Return Lark's parser, which says what it expects where a text is wrong."""
+    from cntkpy.cntk_config.base import grammars
+
     return grammars.load("brainscript", start=start, lexer="basic")
 
 

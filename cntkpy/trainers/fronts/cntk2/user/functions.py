@@ -29,7 +29,9 @@ from cntkpy.networks.builders.python.operations.operators import alias, slice
 from cntkpy.networks.builders.python.operations.reshaping import reshape
 from cntkpy.networks.nodes.host.kinds import DIMS, HOST, StoredHost
 from cntkpy.readers import Value
+from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.step.memory import HostArray
 
 _OPERATION = Operation("UserFunction")
 
@@ -61,7 +63,7 @@ class UserFunction:
     _function: Function | None = None
     """The function of a network, once it was used without `user_function`."""
 
-    def __init__(self, inputs: Sequence[Any], as_numpy: bool = True, attributes: Any = None, name: str = "") -> None:
+    def __init__(self, inputs: Sequence[object], as_numpy: bool = True, attributes: Any = None, name: str = "") -> None:
         if isinstance(inputs, Function) or not isinstance(inputs, list | tuple):
             message = f"the inputs of {type(self).__name__} are a list, not {shorten(repr(inputs))}"
             raise ArgumentError(message, "super().__init__([x], name=name)")
@@ -105,7 +107,7 @@ class UserFunction:
         """
         raise NotImplementedError(f"{type(self).__name__} needs backward(self, state, root_gradients)")
 
-    def serialize(self) -> dict[str, Any]:
+    def serialize(self) -> State:
         """Return the state in the form of model files: numbers, texts, arrays, lists and dictionaries of them."""
         return {}
 
@@ -259,7 +261,7 @@ class _Host:
             return False
         return True
 
-    def forward(self, operands: list[Any]) -> tuple[Any, Any]:
+    def forward(self, operands: list[HostArray]) -> tuple[Any, Any]:
         """See `HostFunction`."""
         function = self.function
         arguments = tuple(map(self._given, operands, function.inputs))
@@ -298,7 +300,7 @@ class _Host:
             raise ArgumentError(message, "with one input: return the gradient; with several: variables[input] = ...")
         return [_plain(gradients[variable]) if variable in gradients else None for variable in function.inputs]
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> State:
         """See `HostFunction`."""
         state = _stored(self.function.serialize(), type(self.function).__name__)
         return {"operation": self.function.op_name, "state": state, "dynamic": list(self.dynamic)}

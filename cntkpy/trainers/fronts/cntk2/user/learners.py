@@ -17,6 +17,7 @@ from cntkpy.trainers.fronts.cntk2.schedules import Schedule, as_schedule
 from cntkpy.trainers.fronts.cntk2.values import values_of
 from cntkpy.trainers.rules import standard
 from cntkpy.trainers.rules.update_step import Regularisation
+from cntkpy.trainers.step.memory import HostArray
 
 
 class UserLearner:
@@ -111,7 +112,10 @@ class UniversalLearner(UserLearner):
     """
 
     def __init__(
-        self, update_func: Callable[[Any, Any], Any], parameters: Any, gradients: Sequence[Function] | None = None
+        self,
+        update_func: Callable[[object, object], object],
+        parameters: object,
+        gradients: Sequence[Function] | None = None,
     ) -> None:
         super().__init__(parameters)
         made = (
@@ -136,13 +140,13 @@ class UniversalLearner(UserLearner):
         return True
 
 
-def universal(update_func: Callable[[Any, Any], Any], parameters: object) -> UniversalLearner:
+def universal(update_func: Callable[[object, object], object], parameters: object) -> UniversalLearner:
     """A learner whose update rule is a function of a network; see `UniversalLearner`."""
     return UniversalLearner(update_func, parameters)
 
 
 def update_all(
-    learners: Mapping[Function, PythonLearner], gradients: Mapping[Function, Any], samples: int, sweep_end: bool
+    learners: Mapping[Function, PythonLearner], gradients: Mapping[Function, HostArray], samples: int, sweep_end: bool
 ) -> bool:
     """Let learners change their parameters.
 
