@@ -2,58 +2,118 @@
 
 from __future__ import annotations
 
-from cntkpy.networks.builders.python.functions.defaults import default_options as default_options
-from cntkpy.networks.builders.python.functions.defaults import default_options_for as default_options_for
-from cntkpy.networks.builders.python.initializers import bilinear as bilinear
-from cntkpy.networks.builders.python.initializers import glorot_normal as glorot_normal
-from cntkpy.networks.builders.python.initializers import glorot_uniform as glorot_uniform
-from cntkpy.networks.builders.python.initializers import he_normal as he_normal
-from cntkpy.networks.builders.python.initializers import he_uniform as he_uniform
-from cntkpy.networks.builders.python.initializers import initializer_with_rank as initializer_with_rank
-from cntkpy.networks.builders.python.initializers import normal as normal
-from cntkpy.networks.builders.python.initializers import truncated_normal as truncated_normal
-from cntkpy.networks.builders.python.initializers import uniform as uniform
-from cntkpy.networks.builders.python.initializers import xavier as xavier
-from cntkpy.networks.builders.python.layer_kinds.base import For as For
-from cntkpy.networks.builders.python.layer_kinds.base import Layer as Layer
-from cntkpy.networks.builders.python.layer_kinds.base import ResNetBlock as ResNetBlock
-from cntkpy.networks.builders.python.layer_kinds.base import Sequential as Sequential
-from cntkpy.networks.builders.python.layer_kinds.base import SequentialClique as SequentialClique
-from cntkpy.networks.builders.python.layer_kinds.base import identity as identity
-from cntkpy.networks.builders.python.layer_kinds.base import makes_blocks as makes_blocks
-from cntkpy.networks.builders.python.layer_kinds.convolutions import Convolution as Convolution
-from cntkpy.networks.builders.python.layer_kinds.convolutions import Convolution1D as Convolution1D
-from cntkpy.networks.builders.python.layer_kinds.convolutions import Convolution2D as Convolution2D
-from cntkpy.networks.builders.python.layer_kinds.convolutions import Convolution3D as Convolution3D
-from cntkpy.networks.builders.python.layer_kinds.convolutions import ConvolutionTranspose as ConvolutionTranspose
-from cntkpy.networks.builders.python.layer_kinds.convolutions import ConvolutionTranspose1D as ConvolutionTranspose1D
-from cntkpy.networks.builders.python.layer_kinds.convolutions import ConvolutionTranspose2D as ConvolutionTranspose2D
-from cntkpy.networks.builders.python.layer_kinds.convolutions import ConvolutionTranspose3D as ConvolutionTranspose3D
-from cntkpy.networks.builders.python.layer_kinds.convolutions import SequentialConvolution as SequentialConvolution
-from cntkpy.networks.builders.python.layer_kinds.dense import Activation as Activation
-from cntkpy.networks.builders.python.layer_kinds.dense import Dense as Dense
-from cntkpy.networks.builders.python.layer_kinds.dense import Dropout as Dropout
-from cntkpy.networks.builders.python.layer_kinds.dense import Embedding as Embedding
-from cntkpy.networks.builders.python.layer_kinds.dense import Label as Label
-from cntkpy.networks.builders.python.layer_kinds.library import bias_start as bias_start
-from cntkpy.networks.builders.python.layer_kinds.library import weights_start as weights_start
-from cntkpy.networks.builders.python.layer_kinds.normalization import STABILIZER_START as STABILIZER_START
-from cntkpy.networks.builders.python.layer_kinds.normalization import BatchNormalization as BatchNormalization
-from cntkpy.networks.builders.python.layer_kinds.normalization import LayerNormalization as LayerNormalization
-from cntkpy.networks.builders.python.layer_kinds.normalization import Stabilizer as Stabilizer
-from cntkpy.networks.builders.python.layer_kinds.pooling import AveragePooling as AveragePooling
-from cntkpy.networks.builders.python.layer_kinds.pooling import GlobalAveragePooling as GlobalAveragePooling
-from cntkpy.networks.builders.python.layer_kinds.pooling import GlobalMaxPooling as GlobalMaxPooling
-from cntkpy.networks.builders.python.layer_kinds.pooling import MaxPooling as MaxPooling
-from cntkpy.networks.builders.python.layer_kinds.pooling import MaxUnpooling as MaxUnpooling
-from cntkpy.networks.builders.python.layer_kinds.recurrence import GRU as GRU
-from cntkpy.networks.builders.python.layer_kinds.recurrence import LSTM as LSTM
-from cntkpy.networks.builders.python.layer_kinds.recurrence import STATES as STATES
-from cntkpy.networks.builders.python.layer_kinds.recurrence import Cell as Cell
-from cntkpy.networks.builders.python.layer_kinds.recurrence import Delay as Delay
-from cntkpy.networks.builders.python.layer_kinds.recurrence import Fold as Fold
-from cntkpy.networks.builders.python.layer_kinds.recurrence import PastValueWindow as PastValueWindow
-from cntkpy.networks.builders.python.layer_kinds.recurrence import Recurrence as Recurrence
-from cntkpy.networks.builders.python.layer_kinds.recurrence import RecurrenceFrom as RecurrenceFrom
-from cntkpy.networks.builders.python.layer_kinds.recurrence import RNNStep as RNNStep
-from cntkpy.networks.builders.python.layer_kinds.recurrence import RNNUnit as RNNUnit
+from cntkpy.networks.builders.python.functions.defaults import default_options, default_options_for
+from cntkpy.networks.builders.python.initializers import (
+    bilinear,
+    glorot_normal,
+    glorot_uniform,
+    he_normal,
+    he_uniform,
+    initializer_with_rank,
+    normal,
+    truncated_normal,
+    uniform,
+    xavier,
+)
+from cntkpy.networks.builders.python.layer_kinds.base import (
+    For,
+    Layer,
+    ResNetBlock,
+    Sequential,
+    SequentialClique,
+    identity,
+    makes_blocks,
+)
+from cntkpy.networks.builders.python.layer_kinds.convolutions import (
+    Convolution,
+    Convolution1D,
+    Convolution2D,
+    Convolution3D,
+    ConvolutionTranspose,
+    ConvolutionTranspose1D,
+    ConvolutionTranspose2D,
+    ConvolutionTranspose3D,
+    SequentialConvolution,
+)
+from cntkpy.networks.builders.python.layer_kinds.dense import Activation, Dense, Dropout, Embedding, Label
+from cntkpy.networks.builders.python.layer_kinds.library import bias_start, weights_start
+from cntkpy.networks.builders.python.layer_kinds.normalization import (
+    BatchNormalization,
+    LayerNormalization,
+    Stabilizer,
+)
+from cntkpy.networks.builders.python.layer_kinds.pooling import (
+    AveragePooling,
+    GlobalAveragePooling,
+    GlobalMaxPooling,
+    MaxPooling,
+    MaxUnpooling,
+)
+from cntkpy.networks.builders.python.layer_kinds.recurrence import (
+    GRU,
+    LSTM,
+    Cell,
+    Delay,
+    Fold,
+    PastValueWindow,
+    Recurrence,
+    RecurrenceFrom,
+    RNNStep,
+    RNNUnit,
+)
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "Activation",
+    "AveragePooling",
+    "BatchNormalization",
+    "Cell",
+    "Convolution",
+    "Convolution1D",
+    "Convolution2D",
+    "Convolution3D",
+    "ConvolutionTranspose",
+    "ConvolutionTranspose1D",
+    "ConvolutionTranspose2D",
+    "ConvolutionTranspose3D",
+    "Delay",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Fold",
+    "For",
+    "GlobalAveragePooling",
+    "GlobalMaxPooling",
+    "Label",
+    "Layer",
+    "LayerNormalization",
+    "MaxPooling",
+    "MaxUnpooling",
+    "PastValueWindow",
+    "RNNStep",
+    "RNNUnit",
+    "Recurrence",
+    "RecurrenceFrom",
+    "ResNetBlock",
+    "Sequential",
+    "SequentialClique",
+    "SequentialConvolution",
+    "Stabilizer",
+    "bias_start",
+    "bilinear",
+    "default_options",
+    "default_options_for",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "identity",
+    "initializer_with_rank",
+    "makes_blocks",
+    "normal",
+    "truncated_normal",
+    "uniform",
+    "weights_start",
+    "xavier",
+]
