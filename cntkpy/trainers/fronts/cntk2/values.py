@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
@@ -341,7 +341,8 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
 def _sparse(value: Any) -> Any:
     """Return the values of a function as sparse matrices; arrays of other than two axes stay."""
     if isinstance(value, list):
-        return [_sparse(array) for array in value]
+        arrays: list[Any] = value
+        return [_sparse(array) for array in arrays]
     return csr_matrix(value) if value.ndim == 2 else value
 
 
