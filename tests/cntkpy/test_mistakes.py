@@ -117,3 +117,19 @@ def test_errors_of_networks_are_those_that_programs_catch() -> None:
         with pytest.raises(ValueError, match="samples have 2 axes or more"):
             layer(C.input_variable(3))
     assert C.layers.Convolution2D((2, 2), 4, reduction_rank=0)(C.input_variable((5, 5))).shape == (4, 4, 4)
+
+
+def test_windows_that_do_not_fit_are_refused() -> None:
+    layers, x = C.layers, C.input_variable((2, 5, 5))
+    for layer in (
+        layers.Convolution((7, 3), 3),
+        layers.Convolution((3, 3), 3, dilation=(1, 3)),
+        layers.Convolution((3, 7), 3, pad=(True, False)),
+        layers.MaxPooling((3, 6)),
+        layers.AveragePooling((6, 1), pad=(False, True)),
+    ):
+        with pytest.raises(ValueError, match="do not fit into samples"):
+            layer(x)
+    assert layers.Convolution((3, 3), 3, pad=True)(x).shape == (3, 5, 5)
+    assert layers.Convolution((5, 5), 3, pad=[False, True])(x).shape == (3, 1, 5)
+    assert layers.MaxPooling((5, 5), pad=[False])(x).shape == (2, 1, 1)

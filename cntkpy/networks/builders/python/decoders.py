@@ -11,10 +11,11 @@ from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import check_callable, check_number, is_whole
+from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.functions.leaves import Shape, dims
 from cntkpy.networks.builders.python.functions.variables import layer_parameter, placeholder
-from cntkpy.networks.builders.python.layers import DEFAULT, Dense, Layer, Stabilizer, chosen, weights_start
+from cntkpy.networks.builders.python.layers import Dense, Layer, Stabilizer, weights_start
 from cntkpy.networks.builders.python.operations import operators
 from cntkpy.networks.builders.python.operations.sequences import accumulated
 from cntkpy.networks.builders.python.operations.steps_of import remember

@@ -161,7 +161,11 @@ def _random_like(call: Call, x: Array) -> Array:
     draw = DISTRIBUTIONS[options["distribution"]]
     key, drawn = _stream(call, x.size)
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, drawn + jnp.arange(x.size))
-    numbers = jax.vmap(lambda each: draw(each, (), options["first"], options["second"]))(keys)
+
+    def one_number(element_key: Array) -> Array:
+        return draw(element_key, (), options["first"], options["second"])
+
+    numbers = jax.vmap(one_number)(keys)
     return numbers.reshape(x.shape).astype(call.context.dtype)
 
 

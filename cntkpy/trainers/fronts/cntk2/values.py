@@ -339,7 +339,7 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
     return results[0] if len(outputs) == 1 else dict(zip(outputs, results, strict=True))
 
 
-def _sparse(value: Any) -> Any:
+def _sparse(value: list[Any] | np.ndarray) -> Any:
     """Return the values of a function as sparse matrices; arrays of other than two axes stay."""
     if is_list(value):
         return [_sparse(array) for array in value]

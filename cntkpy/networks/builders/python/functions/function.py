@@ -10,70 +10,60 @@ Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.networks.builders.brainscript.loading import stored_value
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.python.functions import calls, graph
+from cntkpy.networks.builders.python.functions import calls, graph, saving
 from cntkpy.networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
 from cntkpy.networks.builders.python.functions.attention import attention_weights
-from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis, axis_name, is_batch
+from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
 from cntkpy.networks.builders.python.functions.blocks import (
     Block,
-    has_sparse_value,
-    keep_block,
     mark_block,
     mark_name,
     mark_written,
     name_in_program,
 )
 from cntkpy.networks.builders.python.functions.cells import cell_of
-from cntkpy.networks.builders.python.functions.checks import as_array, check_name, check_path, is_whole
+from cntkpy.networks.builders.python.functions.checks import check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
-from cntkpy.networks.builders.python.functions.defaults import HALF, SINGLE, chosen, kept_dtype
+from cntkpy.networks.builders.python.functions.defaults import HALF, chosen
 from cntkpy.networks.builders.python.functions.free import are_free, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
     FREE,
     UNKNOWN,
     adopting_constant,
-    check_axes,
     data_input,
-    filled,
 )
+from cntkpy.networks.builders.python.functions.mixins.called import Called
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
 from cntkpy.networks.builders.python.functions.mixins.structure import (
-    Structure,
     View,
     signature_text,
     uid_of,
     variable_text,
 )
+from cntkpy.networks.builders.python.functions.mixins.values import Valued
 from cntkpy.networks.builders.python.functions.nodes import (
     INPUTS,
-    DataAxes,
     Input,
     ValueType,
     has_value,
-    is_loaded_input,
     is_of_layer,
-    is_trained,
     note_user,
-    ordered,
-    users_of,
 )
 from cntkpy.networks.builders.python.functions.parts import check_index, indexed, runs
-from cntkpy.networks.builders.python.functions.per_sample import keep_criterion, per_sample
+from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.builders.python.functions.recipes import (
     OpenShape,
     is_free,
@@ -85,7 +75,6 @@ from cntkpy.networks.builders.python.functions.recipes import (
     shape_of,
 )
 from cntkpy.networks.builders.python.functions.user_code import revive
-from cntkpy.networks.files.model_file import as_reread, save_model
 from cntkpy.networks.files.model_file import load_model as load_network
 from cntkpy.networks.graph.axes import DEFAULT, is_kept
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
@@ -107,7 +96,7 @@ class Applies(Protocol):
         ...
 
 
-class Variable(Operators, Structure):
+class Variable(Operators, Valued):
     """The nodes of a function with their names, shapes, precision, axes and values.
 
     Args:
@@ -193,7 +182,7 @@ class Variable(Operators, Structure):
         """The shape of a sample; the axes of sequence and minibatch do not count. -1: a parameter's, not known yet."""
         root = self.root
         value = cell_of(root).value
-        if value is None and _takes_size_of_users(root):
+        if value is None and self._takes_size_of_users():
             value = cell_of(root).value
         if value is not None:
             return tuple(value.shape)
@@ -235,26 +224,6 @@ class Variable(Operators, Structure):
         return ValueType(self.shape, self.dtype, self.is_sparse, self.dynamic_axes)
 
     @property
-    def is_leaf(self) -> bool:
-        """Return whether it is an input, a parameter or a constant."""
-        return self.is_input or self.is_parameter or self.is_constant
-
-    @property
-    def is_input(self) -> bool:
-        """Return whether it stands for data."""
-        return len(self.roots) == 1 and (self.root in INPUTS or is_loaded_input(self.root))
-
-    @property
-    def is_parameter(self) -> bool:
-        """Return whether training changes it."""
-        return len(self.roots) == 1 and is_trained(self.root)
-
-    @property
-    def is_placeholder(self) -> bool:
-        """Return whether it stands for an input that is not known yet."""
-        return len(self.roots) == 1 and self._resolved.operation.name == "Placeholder"
-
-    @property
     def dynamic_axes(self) -> tuple[Axis, ...]:
         """The axes of its data: the minibatch, and time for sequences; none of what is the same for all samples."""
         kinds = [INPUTS.get(argument.root, Input(False)) for argument in self.data_arguments]
@@ -273,44 +242,6 @@ class Variable(Operators, Structure):
         if (not sequences and not is_kept(axis)) or axis == graph.ONE_STEP:
             return BATCH
         return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
-
-    @property
-    def data_axes(self) -> DataAxes | None:
-        """The axes that its data have; None of what is not an input."""
-        if not self.is_input:
-            return None
-        shape = tuple(reversed(self.root.shape or ()))
-        kind = INPUTS.get(self.root)
-        if kind is None:
-            return DataAxes(shape, None, self.is_sparse)
-        dynamic = 0 if kind.static else 2 if kind.sequence else 1
-        return DataAxes(shape, dynamic, self.is_sparse)
-
-    @property
-    def is_constant(self) -> bool:
-        """Return whether it has a value that training does not change."""
-        return len(self.roots) == 1 and has_value(self.root) and not self.is_parameter
-
-    @property
-    def is_sparse(self) -> bool:
-        """Return whether it is an input of sparse data, or its value comes as sparse matrices."""
-        return (self.is_input and "Sparse" in self._resolved.operation.name) or any(map(has_sparse_value, self.roots))
-
-    @property
-    def is_sequence(self) -> bool:
-        """Return whether it is an input whose samples come in sequences."""
-        return self.root in INPUTS and INPUTS[self.root].sequence
-
-    @property
-    def is_output(self) -> bool:
-        """Return whether it is computed from others."""
-        return not (self.is_leaf or self.is_placeholder)
-
-    @property
-    def needs_gradient(self) -> bool:
-        """Return whether it is computed from a parameter, or from an input that was said to need a gradient."""
-        order = ordered(self.roots, {node for node in self._all() if node.operation.name == "StopGradient"})
-        return any(is_trained(node) or (node in INPUTS and INPUTS[node].needs_gradient) for node in order)
 
     @property
     def _resolved(self) -> NodeValue:
@@ -346,76 +277,6 @@ class Variable(Operators, Structure):
         """The inputs of data that it depends on, without placeholders; see `arguments`."""
         return tuple(leaf for leaf in self._leaves() if leaf.is_input)
 
-    @property
-    def value(self) -> NDArray[Any]:
-        """The value of a parameter or constant; that of now, during training."""
-        cell = cell_of(self.root)
-        array = cell.current()
-        if array is None:
-            if not has_value(self.root):
-                raise UserError("NoValue", f"{self!r} has no value of its own; use eval")
-            _takes_size_of_users(self.root)
-            array = self.model.nodes[self.root].value
-        if array is None:
-            raise UserError("NoValue", "the shape of this parameter is not known yet; use it in a function first")
-        return np.array(array, cell.dtype or cell.alone or (SINGLE if self.is_constant else array.dtype))
-
-    @value.setter
-    def value(self, value: ArrayLike) -> None:
-        if not has_value(self.root):
-            raise UserError(
-                "NoValue", f"{self!r} has no value of its own that could be set", hint="set that of a parameter"
-            )
-        cell = cell_of(self.root)
-        dtype = cell.dtype or (SINGLE if cell.value is None else cell.value.dtype)
-        array = as_array("a value", value, kept_dtype(dtype))
-        previous = cell.current()
-        if previous is not None:
-            if array.ndim and filled(array.shape) != filled(previous.shape):
-                raise UserError("BadShape", f"a value of shape {array.shape} for a parameter of shape {previous.shape}")
-            array = array.reshape(previous.shape) if array.ndim else np.broadcast_to(array, previous.shape)
-        else:
-            check_axes("a value", array.shape, self.root)
-        cell.set_value(array)
-
-    def set_value(self, value: Any) -> None:
-        """Give a parameter or constant another value: an array, or what has `asarray`."""
-        self.value = value.asarray() if hasattr(value, "asarray") else value
-
-    def asarray(self) -> NDArray[Any]:
-        """`value`."""
-        return self.value
-
-    def as_parameter(self) -> Self:
-        """The parameter itself.
-
-        Raises:
-            UserError: it is not one.
-        """
-        return self._as("parameter", self.is_parameter)
-
-    def as_constant(self) -> Self:
-        """The constant itself.
-
-        Raises:
-            UserError: it is not one.
-        """
-        return self._as("constant", self.is_constant)
-
-    def _as(self, kind: str, holds: bool) -> Self:
-        if not holds:
-            raise CallError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
-        return self
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
-        del copy  # the value is a copy
-        if not (len(self.roots) == 1 and has_value(self.root)):
-            raise UserError(
-                "NoValue", f"{self!r} has no value of its own, so it is not an array", hint="eval gives values"
-            )
-        return self.value if dtype is None else self.value.astype(dtype)
-
     def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Any:
         function = Function(roots)
         function.view = view
@@ -425,7 +286,7 @@ class Variable(Operators, Structure):
         return checked(operator(name, *map(as_node, operands)))
 
 
-class Function(Variable, Evaluated):
+class Function(Variable, Called, Evaluated):
     """A function of inputs and parameters: its value is that of one node, or of several.
 
     Functions are made by `input_variable`, by operators and layers. Two objects are equal that stand for the same
@@ -497,91 +358,6 @@ class Function(Variable, Evaluated):
             return tuple(values.values()) if len(self.roots) > 1 else values
         return self.clone("share", by_input)
 
-    @property
-    def signature(self) -> tuple[Function, ...]:
-        """The inputs that a call of it takes, in their order: placeholders, then inputs."""
-        return self.placeholders + self.data_arguments
-
-    def argument_map(self, *arguments: Any, **named: Any) -> dict[Function, Any]:
-        """By input, what a call with these arguments gives it.
-
-        Raises:
-            UserError: there are too many, or an input of that name does not exist.
-        """
-        signature = self.signature
-        if len(arguments) > len(signature):
-            raise CallError("WrongArguments", f"{len(arguments)} arguments for a function of {len(signature)} inputs")
-        by_input: dict[Function, Any] = dict(zip(signature, arguments, strict=False))
-        for name, value in named.items():
-            match = next((function for function in signature if function.name == name), None)
-            if match is None:
-                hint = suggestion(name, [function.name for function in signature])
-                raise CallError("UnknownArgument", f"the function has no input '{name}'", hint=hint)
-            by_input[match] = value
-        return by_input
-
-    def update_signature(self, *types: Any, **named: Any) -> None:
-        """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
-
-        The inputs have the precision of what they meet.
-
-        Args:
-            types: for each placeholder a shape, a type (`Tensor[10]`, `Sequence[Tensor[10]]`), or a function like it.
-            named: the same by the names of placeholders.
-        """
-        by_placeholder = self.argument_map(*types, **named)
-        wrong = next((placeholder for placeholder in by_placeholder if not placeholder.is_placeholder), None)
-        if wrong is not None:
-            raise CallError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
-        self.replace_placeholders(
-            {placeholder: Function(_input_like(kind, placeholder.name)) for placeholder, kind in by_placeholder.items()}
-        )
-
-    declare_args = update_signature
-
-    def replace_placeholders(self, substitutions: Mapping[Function, Any]) -> Function:
-        """Put inputs in the place of the placeholders of this function; an input may be the function itself.
-
-        Returns:
-            The function.
-
-        Raises:
-            UserError: something that is not a placeholder would be replaced.
-        """
-        order = self._all()
-        new = _replaced(substitutions, order)
-        for key in substitutions:
-            if not key.is_placeholder:
-                message = f"{key!r} is not a placeholder"
-                raise CallError("WrongArguments", message, hint="clone('share', {function: other}) replaces any part")
-        for node in order:
-            if calls.inputs_of(node):
-                node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
-            keep_criterion(node, node, new)
-            keep_block(node, node, new)
-        self.roots = tuple(new.get(root, root) for root in self.roots)
-        self._model, self._hash = None, hash(self.roots)
-        return self
-
-    def replace_placeholder(self, substitution: Any) -> Function:
-        """Put an input in the place of the only placeholder of this function.
-
-        Args:
-            substitution: the input, or another function.
-
-        Returns:
-            The function.
-
-        Raises:
-            UserError: it has none, or several.
-        """
-        placeholders = self.placeholders
-        if len(placeholders) != 1:
-            message = f"replace_placeholder: {self!r} has {len(placeholders)} placeholders, not one"
-            hint = "replace_placeholders({placeholder: input, ...}) says which" if placeholders else ""
-            raise CallError("WrongArguments", message, hint=hint)
-        return self.replace_placeholders({placeholders[0]: substitution})
-
     def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
         """A copy.
 
@@ -592,7 +368,7 @@ class Function(Variable, Evaluated):
         how = str(method).rpartition(".")[2].lower()
         if how not in ("clone", "share", "freeze"):
             raise UserError("BadChoice", f"a method of clone is clone, share or freeze, not {method}")
-        copies = _replaced(substitutions or {}, self._all())
+        copies = self._replaced(substitutions or {}, self._all())
         if how != "share" and not self.placeholders:
             _ = self.parameters  # random ones have their values from now on, so that both start alike
         copied = Function(copied_roots(self.roots, self._all(), how, copies))
@@ -647,50 +423,19 @@ class Function(Variable, Evaluated):
         Raises:
             UserError: an operation has no equivalent in ONNX, PyTorch or JAX; the file cannot be written.
         """
-        path = check_path("the name of a model file", filename)
-        if are_free(self.roots):
-            message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
-            hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
-            raise UserError("NotSupported", message, hint=hint)
-        if "ONNX" in str(format):
-            from cntkpy.networks.onnx.export import Settings
-            from cntkpy.networks.onnx.save import save_onnx
-
-            network = as_reread(Function(map(per_sample, self.roots)).network)
-            _rename_outputs(network, [node.name for node in self.network.groups["output"]])
-            outputs = tuple(node.name for node in network.groups["output"])
-            save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
-            return
-        if str(format).lower() in ("pytorch", "jax"):
-            from cntkpy.networks.source.save import save_source
-
-            network = as_reread(self.network)
-            outputs = tuple(node.name for node in network.groups["output"])
-            save_source(path, network, outputs, str(format).lower())
-            return
-        save_model(path, self.network)
+        saving.save(self, filename, format)
 
     def restore(self, filename: str | Path) -> None:
         """Take the values of parameters from a model file of this function."""
-        known = load_network(filename).nodes
-        arrays: dict[Function, NDArray[Any]] = {}
-        for value, node in self.model.nodes.items():
-            if not node.is_parameter:
-                continue
-            array = known[node.name].value if node.name in known else None
-            if array is None:
-                raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
-            if node.value is not None and filled(array.shape) != filled(node.value.shape):
-                shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
-                raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
-            arrays[Function(value)] = np.asarray(array)
-        for parameter, array in arrays.items():
-            parameter.value = array
+        saving.restore(self, filename)
 
     @classmethod
     def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
+
+    def _node(self, value: Any) -> NodeValue:
+        return to_node(value)
 
     def __iter__(self) -> Iterator[Function]:
         """Its values, a function each: `h, c = step(x)`."""
@@ -736,16 +481,6 @@ class Function(Variable, Evaluated):
             return f"Function({', '.join(repr(output) for output in self.outputs)})"
         kind = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
         return f"{kind}('{self.name}')" if self.name else kind
-
-
-def _takes_size_of_users(root: NodeValue) -> bool:
-    """Give a parameter with sizes to be inferred those that an operation on it says; False: none says them."""
-    for user in users_of(root):
-        with suppress(UserError):  # a placeholder is left, or shapes do not fit
-            _ = Function(user).model
-        if cell_of(root).value is not None:
-            return True
-    return False
 
 
 def known_shape(x: Function) -> tuple[int, ...]:
@@ -1024,42 +759,3 @@ def load_model(model: str | Path | bytes | bytearray, device: Any = None, format
             return load_model(path)
     check_path("the name of a model file", model)
     return as_function(load_network(model))
-
-
-def _input_like(kind: Any, name: str) -> NodeValue:
-    """An input of a shape, of a type, or like a function."""
-    shape, sparse, axes = kind, False, ()
-    if isinstance(kind, Function):
-        shape, sparse, axes = kind.shape, kind.is_sparse, kind.dynamic_axes
-    elif hasattr(kind, "keys"):
-        shape, sparse, axes = kind["shape"], kind["is_sparse"], kind["dynamic_axes"]
-    sequences = [axis_name(axis) for axis in axes if axis not in BATCH and not is_batch(axis)]
-    node = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
-    cell_of(node).dtype = None
-    return node
-
-
-def _replaced(substitutions: Any, order: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
-    """Return the replacement of each substituted node.
-
-    Raises:
-        UserError: it is not a mapping of functions, or one of them is not a part of the function.
-    """
-    if not isinstance(substitutions, Mapping):
-        message = f"substitutions are a dictionary {{function: other}}, not {shorten(repr(substitutions))}"
-        raise CallError("WrongArguments", message)
-    pairs: Mapping[Any, Any] = substitutions
-    for key in pairs:
-        if not isinstance(key, Function):
-            raise CallError("NoFunction", f"{shorten(repr(key))} is not a function that could be replaced")
-        if key.root not in order:
-            message = f"{key!r} is not a part of the function, so nothing can be in its place"
-            raise UserError("NoNode", message, hint="find_by_name finds its parts, .arguments are its inputs")
-    return {key.root: to_node(value) for key, value in pairs.items()}
-
-
-def _rename_outputs(network: Network, names: Sequence[str]) -> None:
-    """Give the outputs of a network other names, where no other node has them."""
-    for node, name in zip(list(network.groups["output"]), names, strict=True):
-        if node.name != name and name not in network:
-            network.rename(node.name, name)

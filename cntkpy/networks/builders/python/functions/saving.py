@@ -1,0 +1,72 @@
+"""Functions in files: models of this package, of ONNX, and programs for PyTorch and JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.python.functions.checks import check_path
+from cntkpy.networks.builders.python.functions.free import are_free
+from cntkpy.networks.builders.python.functions.leaves import filled
+from cntkpy.networks.builders.python.functions.per_sample import per_sample
+from cntkpy.networks.files.model_file import as_reread, load_model, save_model
+from cntkpy.networks.graph.network import Network
+
+
+def save(function: Any, filename: str | Path, format: Any) -> None:
+    """Write a function to a file; see `Function.save`."""
+    path = check_path("the name of a model file", filename)
+    if are_free(function.roots):
+        message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
+        hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
+        raise UserError("NotSupported", message, hint=hint)
+    if "ONNX" in str(format):
+        from cntkpy.networks.onnx.export import Settings
+        from cntkpy.networks.onnx.save import save_onnx
+
+        network = as_reread(type(function)(map(per_sample, function.roots)).network)
+        _rename_outputs(network, [node.name for node in function.network.groups["output"]])
+        outputs = tuple(node.name for node in network.groups["output"])
+        save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
+        return
+    if str(format).lower() in ("pytorch", "jax"):
+        from cntkpy.networks.source.save import save_source
+
+        network = as_reread(function.network)
+        outputs = tuple(node.name for node in network.groups["output"])
+        save_source(path, network, outputs, str(format).lower())
+        return
+    save_model(path, function.network)
+
+
+def restore(function: Any, filename: str | Path) -> None:
+    """Take the values of parameters from a model file; see `Function.restore`."""
+    known = load_model(filename).nodes
+    arrays: dict[Any, NDArray[Any]] = {}
+    for value, node in function.model.nodes.items():
+        if not node.is_parameter:
+            continue
+        array = known[node.name].value if node.name in known else None
+        if array is None:
+            raise UserError("NoNode", f"the model {filename} has no parameter '{node.name}'")
+        if node.value is not None and filled(array.shape) != filled(node.value.shape):
+            shapes = f"has the shape {array.shape}, that of this function {node.value.shape}"
+            raise UserError("BadShape", f"'{node.name}' of the model {filename} {shapes}")
+        arrays[type(function)(value)] = np.asarray(array)
+    for parameter, array in arrays.items():
+        parameter.value = array
+
+
+def _rename_outputs(network: Network, names: Sequence[str]) -> None:
+    """Give the outputs of a network other names, where no other node has them."""
+    for node, name in zip(list(network.groups["output"]), names, strict=True):
+        if node.name != name and name not in network:
+            network.rename(node.name, name)
+
+
+__all__ = ["restore", "save"]
