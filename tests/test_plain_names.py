@@ -1,4 +1,4 @@
-"""Plain names: variables are nouns of the field, docstrings begin with an imperative or a noun phrase.
+"""Plain names: variables are nouns of the field, docstrings begin with an imperative, of values with a noun.
 
 Counts per package may only fall; `plain-names.json` records them.
 """
@@ -17,9 +17,11 @@ PRONOUNS = frozenset(
     ["one", "found", "given", "at", "own", "more", "rest", "what", "before", "other", "others", "those", "told"]
 )
 BEGINNING = re.compile(r"(?:What|Whether|How|Where|Those|The one)\b")
+ARTICLE = re.compile(r"(?:The|An?|All|These|Each|Every|Its|One|Some|True)\b")
 PACKAGES = ("cntk_config", "grammar", "readers", "networks", "trainers", "commands")
 REST = "cntkpy"
 """Name of the count of all other files of the product."""
+MEASURES = ("names", "docstrings", "noun phrases")
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -65,20 +67,34 @@ def docstrings(nodes: list[ast.AST]) -> Iterator[str]:
                     yield following.value.value
 
 
-def count(nodes: list[ast.AST]) -> tuple[int, int]:
-    """Return the numbers of pronoun names and of docstrings that begin with a question word."""
-    return len(bound_pronouns(nodes)), sum(BEGINNING.match(text.strip()) is not None for text in docstrings(nodes))
+def noun_phrases(nodes: list[ast.AST]) -> list[str]:
+    """Return the names of functions with a result whose docstring begins with an article; a property is a value."""
+    return [
+        node.name
+        for node in nodes
+        if isinstance(node, Function)
+        and not any("property" in ast.dump(decorator) for decorator in node.decorator_list)
+        and node.returns is not None
+        and ast.unparse(node.returns) != "None"
+        and ARTICLE.match(ast.get_docstring(node) or "")
+    ]
+
+
+def count(nodes: list[ast.AST]) -> tuple[int, int, int]:
+    """Return the numbers of pronoun names, of docstrings that begin with a question word, and of noun phrases."""
+    questions = sum(BEGINNING.match(text.strip()) is not None for text in docstrings(nodes))
+    return len(bound_pronouns(nodes)), questions, len(noun_phrases(nodes))
 
 
 @pytest.fixture(scope="module")
 def counts() -> dict[str, dict[str, int]]:
-    totals = {package: {"names": 0, "docstrings": 0} for package in (*PACKAGES, REST)}
+    totals = {package: dict.fromkeys(MEASURES, 0) for package in (*PACKAGES, REST)}
     for path in sorted((ROOT / "cntkpy").rglob("*.py")):
         folder = path.relative_to(ROOT / "cntkpy").parts[0]
         total = totals[folder if folder in PACKAGES else REST]
-        names, questions = count(list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
-        total["names"] += names
-        total["docstrings"] += questions
+        counted = count(list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+        for measure, number in zip(MEASURES, counted, strict=True):
+            total[measure] += number
     return totals
 
 
@@ -91,22 +107,24 @@ class Point:
     def __eq__(self, other): return self.x == other.x
     def move(self, at, *, by):
         """How far it moves."""
+    def size(self) -> int:
+        """The size."""
         self.found = [rest for rest in by]
         if (own := at): _given = own
 '''
     nodes = list(ast.walk(ast.parse(text)))
     assert sorted(bound_pronouns(nodes)) == ["_given", "at", "found", "one", "own", "rest"]
-    assert count(nodes) == (6, 3)
+    assert count(nodes) == (6, 3, 1)
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, REST])
-@pytest.mark.parametrize("measure", ["names", "docstrings"])
+@pytest.mark.parametrize("measure", MEASURES)
 def test_counts_only_fall(package: str, measure: str, counts: dict[str, dict[str, int]]) -> None:
     allowed, present = json.loads(RECORD.read_text())[package][measure], counts[package][measure]
-    advice = (
-        f"name variables by nouns of the field, not by {', '.join(sorted(PRONOUNS))}"
-        if measure == "names"
-        else "begin docstrings with an imperative or a noun, not with What, Whether, How, Where, Those or The one"
-    )
+    advice = {
+        "names": f"name variables by nouns of the field, not by {', '.join(sorted(PRONOUNS))}",
+        "docstrings": "begin docstrings with an imperative, not with What, Whether, How, Where, Those or The one",
+        "noun phrases": "begin docstrings of functions with Return, Yield or another imperative",
+    }[measure]
     assert present <= allowed, f"{package}: {measure} rose from {allowed} to {present}; {advice}"
     assert present == allowed, f"{package}: lower {measure} in tests/{RECORD.name} from {allowed} to {present}"

@@ -18,7 +18,7 @@ class Located(Protocol):
     """Source of a list; makes errors that name the place."""
 
     def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
-        """An error at this place."""
+        """Return an error at this place."""
         ...
 
 
@@ -32,7 +32,7 @@ class Runs(Sequence[T]):
         return self._ends[-1] if self._ends else 0
 
     def _run(self, index: int) -> int:
-        """The run that holds the element `index` (which may be negative)."""
+        """Return the run that holds the element `index` (which may be negative)."""
         position = index + len(self) if index < 0 else index
         if not 0 <= position < len(self):
             raise IndexError("array index out of range")
@@ -55,7 +55,7 @@ class Runs(Sequence[T]):
         return sorted({begin for begin in [0, *self._ends] if begin < len(self)})
 
     def distinct(self) -> list[T]:
-        """Every element once, however often it is repeated."""
+        """Return every element once, however often it is repeated."""
         return [self[begin] for begin in self.starts()]
 
     def _where(self) -> Located | None:
@@ -63,7 +63,7 @@ class Runs(Sequence[T]):
         return None
 
     def __iter__(self) -> Iterator[T]:
-        """The elements one by one; a `ConfigError` if there are more than `MOST_LISTED`."""
+        """Return the elements one by one; a `ConfigError` if there are more than `MOST_LISTED`."""
         if len(self) > MOST_LISTED:
             message = f"the list has {len(self):,} elements, more than {MOST_LISTED:,}"
             where, hint = self._where(), "correct the count after the '*'"

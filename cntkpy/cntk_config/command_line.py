@@ -26,12 +26,12 @@ ELEMENT = re.compile(r"(?P<name>\w[\w./-]*)\[[ \t]*(?P<index>-?[0-9]+)[ \t]*\][ 
 
 
 def has_config_file(argv: Sequence[str]) -> bool:
-    """True when the words are a classic command line: one of them is `configFile=...`."""
+    """Return True when the words are a classic command line: one of them is `configFile=...`."""
     return any(word.lower().startswith(CONFIG_FILE) for word in argv)
 
 
 def load(argv: Sequence[str]) -> ConfigParameters:
-    """The configuration that a command line describes.
+    """Return the configuration that a command line describes.
 
     The words are used strictly from left to right: files are read, other words become lines, and what comes later
     is stronger. `train/SGD/maxEpochs=3`, or the same with points, sets one value, unless the files have that very name,
@@ -98,7 +98,7 @@ def _is_name(path: str, root: ConfigParameters, text: Text) -> bool:
 
 
 def _nested(source: Source, path: str) -> list[Line]:
-    """The lines of `train=[SGD=[maxEpochs=3]]` for `train/SGD/maxEpochs=3`; every part keeps its place."""
+    """Return the lines of `train=[SGD=[maxEpochs=3]]` for `train/SGD/maxEpochs=3`; every part keeps its place."""
     *sections, last = STEP.finditer(path)
     lines = [Line(f"{step[0]}=[", Place(source, 1, step.start() + 1)) for step in sections]
     first, *extra = read_lines(source, tidy=False)

@@ -65,7 +65,7 @@ SECTIONS: Type[list[ConfigParameters]] = Type("sections", ConfigValue.as_section
 
 
 def choice(*words: str, ignore_case: bool = False) -> Type[str]:
-    """One of several words. The result is spelled as declared."""
+    """Return one of several words. The result is spelled as declared."""
     spelled = {(word.lower() if ignore_case else word): word for word in words}
     shown = [word for word in words if word]
 
@@ -80,12 +80,14 @@ def choice(*words: str, ignore_case: bool = False) -> Type[str]:
 
 
 def among(type: Type[T], *words: str) -> Type[T]:
-    """A type of which some words are right. Whoever reads the parameter refuses others, with a message of its own."""
+    """Return a type of which some words are right. Whoever reads the parameter refuses others, with a message of its
+    own.
+    """
     return replace(type, name=" | ".join(words), choices=words)
 
 
 def array(element: Type[T]) -> Type[list[T]]:
-    """A list, for instance `(a, b)` or `1:2*3`."""
+    """Return a list, for instance `(a, b)` or `1:2*3`."""
     return Type(
         f"array of {element.name}",
         lambda value: list(value.as_array().convert(element.convert)),
@@ -96,7 +98,7 @@ def array(element: Type[T]) -> Type[list[T]]:
 
 
 def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
-    """A list with one value per epoch, whose last value repeats."""
+    """Return a list with one value per epoch, whose last value repeats."""
     return Type(
         f"{element.name} per epoch",
         lambda value: value.as_array().convert(element.convert),
@@ -108,12 +110,12 @@ def per_epoch(element: Type[T]) -> Type[PerEpoch[T]]:
 
 
 def load_declared(name: str) -> type[Declared]:
-    """The declaration called `"module:Class"`."""
+    """Return the declaration called `"module:Class"`."""
     return load_object(name)
 
 
 def section_of(name: str) -> Type[Any]:
-    """A section with declared parameters; `name` is `"module:Class"`, imported when the section is read."""
+    """Return a section with declared parameters; `name` is `"module:Class"`, imported when the section is read."""
 
     def declared() -> type[Declared]:
         return load_declared(name)
@@ -122,7 +124,9 @@ def section_of(name: str) -> Type[Any]:
 
 
 def sections_by_name(each: str, name: str) -> Type[ConfigParameters]:
-    """A section of sections whose names the user chooses, all with the parameters of `name`, `"module:Class"`."""
+    """Return a section of sections whose names the user chooses, all with the parameters of `name`,
+    `"module:Class"`.
+    """
     return Type(
         "section of sections", ConfigValue.as_section, is_section=True, declared=lambda: load_declared(name), each=each
     )
@@ -223,21 +227,21 @@ class Parameter(Generic[T]):
         return any(config.exists_current(name) for name in (self.name, *self.aliases))
 
     def find(self, config: ConfigParameters) -> str | None:
-        """The name under which the parameter is given: its own or an alias; None when it is absent."""
+        """Return the name under which the parameter is given: its own or an alias; None when it is absent."""
         for name in (self.name, *self.aliases):
             if config.exists_current(name) if self.own else config.exists(name):
                 return name
         return None
 
     def value(self, config: ConfigParameters) -> ConfigValue | None:
-        """The value as given, or None. `default` as a value is the same as absent."""
+        """Return the value as given, or None. `default` as a value is the same as absent."""
         name = self.find(config)
         if name is None:
             return None
         return config.own(name) if self.own else config.find(name)
 
     def read(self, config: ConfigParameters) -> T:
-        """The converted value, or the default."""
+        """Return the converted value, or the default."""
         name = self.find(config)
         value = self.value(config)
         if value is None or name is None or (self.required and not value):
@@ -280,7 +284,7 @@ class Parameter(Generic[T]):
         return ConfigError("MissingParameter", message, config.span, hint, [f"searched in {config.path} only"])
 
     def _declared_beside(self) -> tuple[Parameter[Any], ...]:
-        """The parameters of the same section."""
+        """Return the parameters of the same section."""
         owner = self._owner
         return owner.parameters() if owner is not None and issubclass(owner, Declared) else ()
 
@@ -309,12 +313,12 @@ class Declared:
 
     @classmethod
     def parameters(cls) -> tuple[Parameter[Any], ...]:
-        """The declared parameters in order, those of base classes first."""
+        """Return the declared parameters in order, those of base classes first."""
         return cls._parameters
 
     @classmethod
     def parameter(cls, name: str) -> Parameter[Any] | None:
-        """The declared parameter with a name or an alias."""
+        """Return the declared parameter with a name or an alias."""
         return cls._by_name.get(name.lower())
 
     def check_together(self) -> None:
@@ -333,7 +337,7 @@ class Declared:
         return None
 
     def size_advice(self, wanted: int) -> str | None:
-        """Say what to write for samples of `wanted` elements, if that is more than another `dim`."""
+        """Return a hint for samples of `wanted` elements, beyond another `dim`; None if there is none."""
         return None
 
     def is_left_out(self) -> bool:
@@ -346,16 +350,16 @@ class Declared:
         return False
 
     def named_parts(self) -> Iterable[Part]:
-        """The sections in this one that stand among its parameters and have names of the user's choice."""
+        """Return the sections in this one that stand among its parameters and have names of the user's choice."""
         return ()
 
     def given(self, name: str) -> ConfigValue | None:
-        """The value of a parameter as the user gave it, or None."""
+        """Return the value of a parameter as the user gave it, or None."""
         declared = self.parameter(name)
         return declared.value(self.config) if declared else self.config.find(name)
 
     def error(self, name: str, message: str, hint: str | None = None, kind: str = "BadValue") -> ConfigError:
-        """An error about a parameter, at its value, or at the section when it is not given."""
+        """Return an error about a parameter, at its value, or at the section when it is not given."""
         value = self.given(name)
         if value is not None and value.span is not None:
             return value.error(kind, message, hint)
@@ -366,7 +370,7 @@ class Declared:
         return list(self._problems())
 
     def unknown(self) -> list[Diagnostic]:
-        """A warning for every name of this section that is not declared."""
+        """Return a warning for every name of this section that is not declared."""
         known = [name for parameter in self._parameters for name in (parameter.name, *parameter.aliases)]
         return [
             Diagnostic(

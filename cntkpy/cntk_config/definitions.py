@@ -139,7 +139,7 @@ class Given(NamedTuple):
 
 
 def given_by(record: Record, text: Text) -> Given:
-    """Return what a record stands for, which is one with a name."""
+    """Return the definition of a record with a name."""
     assert record.name is not None
     start, end = record.name
     name = text.string[start:end].strip(" \t")
@@ -163,7 +163,7 @@ def all_given(fragment: Fragment) -> list[Given] | None:
 
 
 def _true(span: Span) -> Fragment:
-    """The text `true`, which a flag stands for, at the place of the flag."""
+    """Return the text `true`, which a flag stands for, at the place of the flag."""
     assert isinstance(span.source, Source)
     builder = TextBuilder()
     builder.add("true", Place(span.source, span.line, span.column))

@@ -91,7 +91,7 @@ class Entry:
         return self.help or " ".join(((declared and declared.__doc__) or "").split())
 
     def declared(self) -> type[Declared] | None:
-        """The class that declares the parameters, imported now; None if there is none."""
+        """Return the class that declares the parameters, imported now; None if there is none."""
         return load_object(self.parameters) if self.parameters else None
 
     def load(self) -> Any:
@@ -99,13 +99,14 @@ class Entry:
         return load_object(self.factory)
 
     def load_check(self) -> Any:
-        """Return what checks its section, imported now; None if nothing does."""
+        """Import and return the check of its section; None if it has none."""
         return load_object(self.check) if self.check else None
 
 
 @functools.cache
 def collect(package: str, *, folders: bool = False) -> tuple[Entry, ...]:
-    """The entries that the files and folders of a package declare at their top level, in the order of their names.
+    """Return the entries that the files and folders of a package declare at their top level, in the order of their
+    names.
 
     Args:
         package: the name of the package; each of its files is imported, and the `__init__.py` of each of its folders.
@@ -126,7 +127,7 @@ def collect(package: str, *, folders: bool = False) -> tuple[Entry, ...]:
 
 
 def find_entry(name: str, entries: Iterable[Entry], *, ignore_case: bool = True) -> Entry | None:
-    """The entry with a name or another name of it; None if there is none."""
+    """Return the entry with a name or another name of it; None if there is none."""
     wanted = name.lower()
     for entry in entries:
         if wanted in entry.spellings and (ignore_case or name in (*entry.names, *entry.aliases)):

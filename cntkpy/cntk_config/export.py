@@ -46,7 +46,9 @@ class Node(NamedTuple):
 
 
 def nodes(config: ConfigParameters, *, unresolved: bool = False) -> Iterator[Node]:
-    """The own entries of a set, in the order of first definition. With `unresolved`, `$name$` stays as written."""
+    """Yield the own entries of a set, in the order of first definition. With `unresolved`, `$name$` stays as
+    written.
+    """
     for name in config.names():
         try:
             value = config.stored(name, raw=unresolved, strict=False)
@@ -71,7 +73,7 @@ def is_set(value: ConfigValue) -> bool:
 
 
 def select(config: ConfigParameters, path: str | None, *, unresolved: bool = False) -> ConfigParameters | Node:
-    """Return what `path` names, see `split_path`; names are searched as at run time.
+    """Return the section or value at `path`, see `split_path`; names are searched as at run time.
 
     A path that ends at a text in `{ }` opens it as a section, too.
     """
@@ -92,7 +94,7 @@ def select(config: ConfigParameters, path: str | None, *, unresolved: bool = Fal
 
 
 def flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool) -> Iterator[tuple[str, Node]]:
-    """Every value with its full name; a section only when it is empty."""
+    """Yield every value with its full name; a section only when it is empty."""
     if isinstance(chosen, Node):
         yield ":".join(prefix), chosen
         return
@@ -105,7 +107,9 @@ def flatten(chosen: ConfigParameters | Node, prefix: list[str], unresolved: bool
 
 
 def split_path(config: ConfigParameters, path: str | None) -> list[str]:
-    """The names of a path, `train/SGD/maxEpochs`, with `/`, `:` or `.` between them; a name may have a point itself."""
+    """Return the names of a path, `train/SGD/maxEpochs`, with `/`, `:` or `.` between them; a name may have a point
+    itself.
+    """
     names = [name for name in re.split("[/:]", path or "") if name]
     if len(names) == 1 and "." in names[0] and not config.exists(names[0]):
         names = [name for name in names[0].split(".") if name]
@@ -147,7 +151,9 @@ class Export:
         return "\n".join(self._yaml(chosen, "")) + "\n" if len(chosen) else "{}\n"
 
     def flat(self) -> str:
-        """One line for every value, `train:SGD:maxEpochs=3`. A text that programs may cut in lines is a JSON string."""
+        """Return one line for every value, `train:SGD:maxEpochs=3`. A text that programs may cut in lines is a JSON
+        string.
+        """
         lines: list[str] = []
         for name, node in self._rows():
             text = "[]" if node.section is not None else self._shown(node)
@@ -156,7 +162,9 @@ class Export:
         return "".join(lines)
 
     def cntk(self) -> str:
-        """A config file that reads as the same tree. The rare text that the language cannot express is a comment."""
+        """Return a config file that reads as the same tree. The rare text that the language cannot express is a
+        comment.
+        """
         chosen = self._chosen()
         level = iter([chosen]) if isinstance(chosen, Node) else self._nodes(chosen)
         return "".join(line + "\n" for line in self._cntk(level, ""))
@@ -193,7 +201,7 @@ class Export:
         return "  # " + printable("; ".join(steps)).replace("\n", " ") if steps else ""
 
     def _row(self, node: Node) -> dict[str, Any]:
-        """A value and where it comes from."""
+        """Return a value and where it comes from."""
         steps = [
             {"kind": origin.kind, "name": origin.name, "text": shorten(origin.text, 200), "at": _place(origin)}
             for origin in node.value.origins
@@ -233,7 +241,7 @@ class Export:
 
 
 def _place(origin: Origin) -> str:
-    """The place of a step, and the include line that brought its file in."""
+    """Return the place of a step, and the include line that brought its file in."""
     source = origin.span.source if origin.span else None
     included = source.included_at if isinstance(source, Source) else None
     if included is None or (isinstance(included.source, Source) and included.source.argument is not None):
@@ -250,7 +258,7 @@ def _yaml_text(text: str) -> str:
 
 
 def _written(name: str, text: str, value: ConfigValue) -> str | None:
-    """The statement that gives `name` this text; the forms are tried on the parser itself."""
+    """Return the statement that gives `name` this text; the forms are tried on the parser itself."""
     if _SIMPLE.fullmatch(text) and text != "default":
         return f"{name} = {text}"
     body = text.removesuffix("\n")

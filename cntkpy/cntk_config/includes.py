@@ -38,7 +38,7 @@ class Loader:
         self.warnings: list[Diagnostic] = []
 
     def file(self, name: str, span: Span | None = None, *, base: Path | None = None) -> list[Line]:
-        """The lines of a file, which `span` asks for. `base` is a second folder to look in."""
+        """Return the lines of a file, which `span` asks for. `base` is a second folder to look in."""
         if is_url(name):
             return self._remote(name, span)
         path, folders = Path(name), [Path(), *([base] if base is not None else [])]
@@ -58,7 +58,7 @@ class Loader:
         return read_lines(decode(data, name, path=Path(os.path.abspath(path)), included_at=span))  # noqa: PTH100
 
     def _remote(self, url: str, span: Span | None) -> list[Line]:
-        """The lines of a configuration behind a URL."""
+        """Return the lines of a configuration behind a URL."""
         shown = public_name(url)
         self.remote += 1
         if self.remote > MOST_REMOTE:
@@ -79,11 +79,13 @@ class Loader:
         return read_lines(source)
 
     def expand(self, lines: Iterable[Line]) -> Text:
-        """The text of the lines, with the files that include lines name in their place, depth first, each once."""
+        """Return the text of the lines, with the files that include lines name in their place, depth first, each
+        once.
+        """
         return join_lines(self.expanded(lines))
 
     def expanded(self, lines: Iterable[Line]) -> list[Line]:
-        """The lines of that text."""
+        """Return the lines of that text."""
         result: list[Line] = []
         pending = list(lines)[::-1]
         while pending:
@@ -199,17 +201,17 @@ def _circle(path: Path, name: str, span: Span) -> str:
 
 
 def read_file(path: str | os.PathLike[str]) -> Text:
-    """The text of a file without comments and empty lines; include lines are ordinary lines here."""
+    """Return the text of a file without comments and empty lines; include lines are ordinary lines here."""
     return join_lines(Loader().file(os.fspath(path)))
 
 
 def plain_text(text: str, name: str) -> Text:
-    """A text given by a program, treated as the content of a file `name`."""
+    """Return a text given by a program, treated as the content of a file `name`."""
     return join_lines(read_lines(Source(name, text)))
 
 
 def _inline(line: Line) -> list[Line] | None:
-    """The line cut before and after an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
+    """Return the line cut before and after an include inside it, as in `[q=1;include=C.txt]`; None if it has none."""
     string = line.string
     comment = COMMENT.search(string)
     for match in INLINE.finditer(string, 0, comment.start() if comment else len(string)):
@@ -230,7 +232,7 @@ def _inline(line: Line) -> list[Line] | None:
 
 
 def _file_names(text: str, offset: int, place: Place) -> list[tuple[int, str]]:
-    """The names in `a+b` with their offsets in the line."""
+    """Return the names in `a+b` with their offsets in the line."""
     comment = COMMENT.search(text)
     text = (text[: comment.start()] if comment else text).rstrip(BLANKS + ";,")
     if "$" in text:

@@ -66,7 +66,7 @@ class ConfigValue(str):
         scope: ConfigParameters | None = None,
         entry: Definition | None = None,
     ) -> ConfigValue:
-        """A value; a program needs only `ConfigValue("text")`, the rest is filled in by the parser."""
+        """Return a value; a program needs only `ConfigValue("text")`, the rest is filled in by the parser."""
         value = super().__new__(cls, text)
         value.path, value.fragments, value.scope = path, fragments, scope
         value.entry = entry
@@ -81,7 +81,7 @@ class ConfigValue(str):
         return self.fragments[0].span if self.fragments else None
 
     def locate(self, offset: int, length: int = 1) -> Span | None:
-        """Return where the character at `offset` of this text is in the user's file.
+        """Return the place in the user's file of the character at `offset` of this text.
 
         For a character that came out of a variable, that is the place of `$name$`.
         """
@@ -112,7 +112,7 @@ class ConfigValue(str):
         return any(origin.span is not None and origin.span.in_word for origin in self.origins if origin.kind in kinds)
 
     def error(self, kind: str, message: str, hint: str | None = None) -> ConfigError:
-        """A `ConfigError` at this value; the message gets the full name in front."""
+        """Return a `ConfigError` at this value; the message gets the full name in front."""
         uses = [use for fragment in self.fragments for use in fragment.uses]
         notes = [f"${use.name}$ is '{shorten(use.text)}', defined at {use.span}" for use in uses[:3]]
         return ConfigError(kind, f"{self.path}: {message}" if self.path else message, self.span, hint, notes)
@@ -124,27 +124,27 @@ class ConfigValue(str):
         return self.as_double()
 
     def as_int(self) -> int:
-        """A 32-bit integer."""
+        """Return a 32-bit integer."""
         return self._integer(-(2**31), 2**31 - 1)
 
     def as_uint(self) -> int:
-        """An unsigned 32-bit integer."""
+        """Return an unsigned 32-bit integer."""
         return self._integer(0, 2**32 - 1)
 
     def as_short(self) -> int:
-        """A 16-bit integer."""
+        """Return a 16-bit integer."""
         return self._integer(-(2**15), 2**15 - 1)
 
     def as_int64(self) -> int:
-        """A 64-bit integer."""
+        """Return a 64-bit integer."""
         return self._integer(-(2**63), 2**63 - 1)
 
     def as_size(self) -> int:
-        """An unsigned 64-bit integer; -1 means the greatest one."""
+        """Return an unsigned 64-bit integer; -1 means the greatest one."""
         return self._integer(0, SIZE_MAXIMUM, minus_one=True)
 
     def as_double(self) -> float:
-        """A number as C's strtod reads it, including hexadecimal, `inf`, `nan` and `1#INF`."""
+        """Return a number as C's strtod reads it, including hexadecimal, `inf`, `nan` and `1#INF`."""
         text = self.strip(WHITESPACE)
         if not REAL.fullmatch(text):
             match = INFINITE.fullmatch(text)
@@ -157,12 +157,12 @@ class ConfigValue(str):
             return -math.inf if text.startswith("-") else math.inf
 
     def as_float(self) -> float:
-        """A number rounded to 32 bits."""
+        """Return a number rounded to 32 bits."""
         value = self.as_double()
         return array("f", [value])[0] if math.isfinite(value) else value
 
     def as_bool(self) -> bool:
-        """A truth value: 1 t T true True TRUE, or 0 f F false False FALSE and the empty text."""
+        """Return a truth value: 1 t T true True TRUE, or 0 f F false False FALSE and the empty text."""
         text = self.strip(WHITESPACE)
         if TRUE.fullmatch(text):
             return True
@@ -192,15 +192,15 @@ class ConfigValue(str):
         return "write a number such as 3, 0.5 or 1e-4"
 
     def as_text(self) -> str:
-        """The plain `str`."""
+        """Return the plain `str`."""
         return str.__str__(self)
 
     def as_array(self) -> ConfigArray:
-        """The elements, for instance of `1:2*3`, `(a, b)` or `([x=1]:[x=2])`."""
+        """Return the elements, for instance of `1:2*3`, `(a, b)` or `([x=1]:[x=2])`."""
         return ConfigArray(self)
 
     def as_section(self) -> ConfigParameters:
-        """The value as a set of parameters."""
+        """Return the value as a set of parameters."""
         return ConfigParameters.from_value(self)
 
     @overload
@@ -210,11 +210,13 @@ class ConfigValue(str):
     @overload
     def __call__(self, name: str, default: D) -> D: ...
     def __call__(self, name: str, default: Any = ...) -> Any:
-        """The value of `name` in this section: `sgd = config("SGD"); sgd("maxEpochs")`."""
+        """Return the value of `name` in this section: `sgd = config("SGD"); sgd("maxEpochs")`."""
         return self.as_section()(name) if default is ... else self.as_section()(name, default)
 
     def as_sections(self) -> list[ConfigParameters]:
-        """An array of sets, for instance `([x=1]:[x=2])`. They have no parent: names are not searched outside."""
+        """Return an array of sets, for instance `([x=1]:[x=2])`. They have no parent: names are not searched
+        outside.
+        """
         return self.as_array().sections()
 
 
@@ -257,28 +259,28 @@ class ConfigArray(Runs[ConfigValue]):
         return self.value.path
 
     def convert(self, converter: Callable[[ConfigValue], T]) -> PerEpoch[T]:
-        """Every element converted, for instance `array.convert(ConfigValue.as_double)`."""
+        """Return every element converted, for instance `array.convert(ConfigValue.as_double)`."""
         values = [converter(self._element(run)) for run in range(len(self._elements))]
         return PerEpoch(values, [run.times for run in self._elements], self.value)
 
     def integers(self) -> PerEpoch[int]:
-        """The elements as 32-bit integers."""
+        """Return the elements as 32-bit integers."""
         return self.convert(ConfigValue.as_int)
 
     def sizes(self) -> PerEpoch[int]:
-        """The elements as unsigned 64-bit integers."""
+        """Return the elements as unsigned 64-bit integers."""
         return self.convert(ConfigValue.as_size)
 
     def doubles(self) -> PerEpoch[float]:
-        """The elements as numbers."""
+        """Return the elements as numbers."""
         return self.convert(ConfigValue.as_double)
 
     def floats(self) -> PerEpoch[float]:
-        """The elements as numbers rounded to 32 bits."""
+        """Return the elements as numbers rounded to 32 bits."""
         return self.convert(ConfigValue.as_float)
 
     def sections(self) -> list[ConfigParameters]:
-        """The elements as sets of parameters, without a parent.
+        """Return the elements as sets of parameters, without a parent.
 
         A value that is one set and not a list of sets gives this one set.
         """
@@ -316,7 +318,7 @@ class ConfigArray(Runs[ConfigValue]):
             self._elements.append(_Run(fragment, count))
 
     def _count(self, whole: Fragment, item: Item) -> int:
-        """Return how often an element is repeated; BadRepeat when `*count` makes no sense."""
+        """Return the repeat count of an element; raise BadRepeat if `*count` is invalid."""
         if item.repeat is None:
             return 1
         string, star, end = whole.text.string, *item.repeat
@@ -483,7 +485,7 @@ class ConfigParameters:
     @overload
     def __call__(self, name: str, default: D) -> D: ...
     def __call__(self, name: str, default: Any = REQUIRED) -> Any:
-        """The value of `name`, here or further out.
+        """Return the value of `name`, here or further out.
 
         Without a default, a missing or empty value is an error. With one, the result has its type: text gives a
         `ConfigValue`; a bool, int or float converts the value; None gives None or a `ConfigValue`.
@@ -494,15 +496,19 @@ class ConfigParameters:
         return _like(default, value)
 
     def find(self, name: str) -> ConfigValue | None:
-        """The value of `name`, here or further out, or None. The text of a section may keep undefined variables."""
+        """Return the value of `name`, here or further out, or None. The text of a section may keep undefined
+        variables.
+        """
         return _value_if_any(self, *_find(self, name))
 
     def own(self, name: str) -> ConfigValue | None:
-        """The value of `name` in this very set, or None."""
+        """Return the value of `name` in this very set, or None."""
         return _value_if_any(self, self, self.definition(name))
 
     def section(self, name: str, default: str | None = None) -> ConfigParameters:
-        """The value of `name` as a set of parameters. Names which it lacks are searched in this set, then outside."""
+        """Return the value of `name` as a set of parameters. Names which it lacks are searched in this set, then
+        outside.
+        """
         entry = _find(self, name)[1]
         value = _get(self, name, default is None, strict=entry is not None and not entry.bracket)
         if value is None:
@@ -510,30 +516,36 @@ class ConfigParameters:
         return ConfigParameters.from_value(value)
 
     def array(self, name: str, default: str | None = None) -> ConfigArray:
-        """The value of `name` as an array. `default` is config text, for instance `""` or `"1:2"`."""
+        """Return the value of `name` as an array. `default` is config text, for instance `""` or `"1:2"`."""
         value = _get(self, name, default is None, strict=False)
         return ConfigArray(ConfigValue(default or "", path=_full(self, name)) if value is None else value)
 
     def sections(self, name: str, default: str | None = None) -> list[ConfigParameters]:
-        """The value of `name` as an array of sets, for instance `deserializers=([..]:[..])`. They have no parent."""
+        """Return the value of `name` as an array of sets, for instance `deserializers=([..]:[..])`. They have no
+        parent.
+        """
         return self.array(name, default).sections()
 
     def opaque(self, name: str) -> ConfigValue:
-        """The text of `name`, which is in another language (NDL). Variables are also searched in this very set."""
+        """Return the text of `name`, which is in another language (NDL). Variables are also searched in this very
+        set.
+        """
         return _opaque(self, name)
 
     def exists(self, name: str) -> bool:
-        """True when `name` is defined here or further out, whatever its value."""
+        """Return True when `name` is defined here or further out, whatever its value."""
         return _find(self, name)[1] is not None
 
     __contains__ = exists
 
     def exists_current(self, name: str) -> bool:
-        """True when `name` is defined in this very set."""
+        """Return True when `name` is defined in this very set."""
         return self.definition(name) is not None
 
     def is_removed(self, name: str) -> bool:
-        """True when the nearest definition of `name` is the word `default`, which removes a value or a section."""
+        """Return True when the nearest definition of `name` is the word `default`, which removes a value or a
+        section.
+        """
         entry = _find(self, name)[1]
         return entry is not None and entry.is_default
 
@@ -542,12 +554,12 @@ class ConfigParameters:
         return self._entries.removals()
 
     def match(self, name: str, text: str) -> bool:
-        """True when the value is `text`, ignoring letter case. A missing value is an empty text."""
+        """Return True when the value is `text`, ignoring letter case. A missing value is an empty text."""
         value = _get(self, name, False)
         return ("" if value is None else value.strip(" \t")).lower() == text.lower()
 
     def names(self) -> list[str]:
-        """The names defined in this very set, in the order of their first definition."""
+        """Return the names defined in this very set, in the order of their first definition."""
         return [entry.name for entry in self._entries.by_name.values()]
 
     def inner(self) -> Iterator[tuple[str, ConfigParameters]]:
@@ -574,7 +586,7 @@ class ConfigParameters:
         return self._entries.tree.generation
 
     def error(self, name: str, message: str, hint: str | None = None, kind: str = "BadValue") -> ConfigError:
-        """A `ConfigError` at the value of `name`, or at this section when there is none."""
+        """Return a `ConfigError` at the value of `name`, or at this section when there is none."""
         holder, entry = _find(self, name)
         span = entry.span if holder and entry else self.span
         return ConfigError(kind, f"{_full(self, name) if name else self.path}: {message}", span, hint)
@@ -601,7 +613,7 @@ class ConfigParameters:
         _add(self, text, loader)
 
     def stored(self, name: str, *, raw: bool = False, strict: bool = True) -> ConfigValue:
-        """The text of an own entry, for tools: `raw` without substitution; empty where it is the word `default`.
+        """Return the text of an own entry, for tools: `raw` without substitution; empty where it is the word `default`.
 
         With `strict=False` variables that cannot be replaced stay in the text.
         """
@@ -609,7 +621,7 @@ class ConfigParameters:
 
     @classmethod
     def from_value(cls, value: ConfigValue, *, alone: bool = False) -> ConfigParameters:
-        """A value read as a set. With `alone` it has no parent."""
+        """Return a value read as a set. With `alone` it has no parent."""
         section = cls(path=value.path, parent=None if alone else value.scope)
         section.span = value.span
         if value.scope is not None:
@@ -623,24 +635,24 @@ class ConfigParameters:
         return section
 
     def files(self) -> list[Path]:
-        """The files that entries of this very set were read from, each once, in the order of the entries."""
+        """Return the files that entries of this very set were read from, each once, in the order of the entries."""
         sources = [entry.span.source for entry in self._entries.by_name.values()]
         paths = [source.path for source in sources if isinstance(source, Source) and source.path is not None]
         return list(dict.fromkeys(paths))
 
     def definition(self, name: str) -> Definition | None:
-        """The entry of `name` in this very set."""
+        """Return the entry of `name` in this very set."""
         return self._entries.by_name.get(_key(name))
 
     def substituted(
         self, entry: Definition, /, *, active: tuple[Definition, ...] = ()
     ) -> tuple[str, tuple[Use, ...], int]:
-        """The text of an own entry after substitution, what was put in, and how deep variables went."""
+        """Return the text of an own entry after substitution, what was put in, and how deep variables went."""
         fragments, depth = substitute(entry, self, active=active)
         return _string(fragments), tuple(use for fragment in fragments for use in fragment.uses), depth
 
     def missing(self, name: str, known: Collection[str] = ()) -> ConfigError:
-        """The error of a parameter that has to be given and is not; one of the `known` names is not meant."""
+        """Return the error of a parameter that has to be given and is not; one of the `known` names is not meant."""
         return _missing_parameter(self, name, _find(self, name)[1], known)
 
     def add_text(self, text: Text) -> None:
@@ -737,7 +749,7 @@ def _full(section: ConfigParameters, name: str) -> str:
 
 
 def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameters | None = None) -> ConfigValue:
-    """A file in another language (NDL, MEL), read as a config file is: no comments, no empty lines.
+    """Return a file in another language (NDL, MEL), read as a config file is: no comments, no empty lines.
 
     With `variables_from`, `$name$` is replaced from this section and its parents. The result knows its places:
     `value.locate(offset)` gives file, line and column.
@@ -751,7 +763,7 @@ def read_text_file(path: str | os.PathLike[str], variables_from: ConfigParameter
 
 
 def parse(text: str, name: str = "<text>") -> ConfigParameters:
-    """The configuration in a text. Include lines name files relative to the current directory."""
+    """Return the configuration in a text. Include lines name files relative to the current directory."""
     loader = Loader()
     lines = read_lines(Source(name, text))
     merged = loader.expand(lines)
@@ -759,7 +771,7 @@ def parse(text: str, name: str = "<text>") -> ConfigParameters:
 
 
 def root_of(text: Text, loader: Loader) -> ConfigParameters:
-    """The root of the configuration that a loader has read."""
+    """Return the root of the configuration that a loader has read."""
     return _add(ConfigParameters(path=loader.last), text, loader)
 
 
@@ -804,7 +816,7 @@ def _make(fragments: list[Fragment], path: str, scope: ConfigParameters, entry: 
 
 
 def _string(fragments: list[Fragment]) -> str:
-    """The text of a value; one of several lines ends with a newline."""
+    """Return the text of a value; one of several lines ends with a newline."""
     string = fragments[0].string if len(fragments) == 1 else " ".join(fragment.string for fragment in fragments)
     return string + "\n" if "\n" in string and not string.endswith("\n") else string
 
@@ -824,7 +836,7 @@ def _key(name: str) -> str:
 
 
 def _plain(value: str, name: str) -> Fragment:
-    """A text given by a program, as if it had been read from a file of a name."""
+    """Return a text given by a program, as if it had been read from a file of a name."""
     text = plain_text(value, name)
     return Fragment(text, 0, len(text.string))
 
@@ -844,7 +856,7 @@ def _definition_of(name: str, value: object) -> Definition:
 
 
 def _text_of(name: str, value: object) -> str:
-    """A value of Python as it is written in a configuration."""
+    """Return a value of Python as it is written in a configuration."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):

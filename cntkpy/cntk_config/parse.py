@@ -115,7 +115,7 @@ class _Build:
 
 
 def parse_set(fragment: Fragment) -> Sequence[Record]:
-    """The records of a text that is read as a set, at its outermost level.
+    """Return the records of a text that is read as a set, at its outermost level.
 
     Brackets around the whole text, or around parts of it, are opened: `[a=1] [b=2]` is `[a=1;b=2]`.
     """
@@ -123,12 +123,12 @@ def parse_set(fragment: Fragment) -> Sequence[Record]:
 
 
 def parse_array(fragment: Fragment) -> Sequence[Item]:
-    """The elements of a text that is read as an array. Brackets around the whole text are opened."""
+    """Return the elements of a text that is read as an array. Brackets around the whole text are opened."""
     return remembered(fragment, "array", _items)
 
 
 def remembered(fragment: Fragment, form: str, parse: Callable[[Fragment], T]) -> T:
-    """Return what was made of a stretch of text, which is read again and again as a section of several commands is."""
+    """Return the parsed form of a stretch of text from a cache: several commands read the same section."""
     key = (form, fragment.start, fragment.end)
     known = fragment.text.parsed
     if key not in known:
@@ -147,7 +147,7 @@ def _records(fragment: Fragment) -> list[Record]:
 
 
 def _one_group(fragment: Fragment) -> list[Record]:
-    """The record of a text that is one bracket from end to end, as that of nearly every section is; or none."""
+    """Return the record of a text that is one bracket from end to end, as that of nearly every section is; or none."""
     text, start, end = fragment
     is_bracket = start < end and text.string[start] in "[({" and Brackets.of(text).closers.get(start) == end - 1
     return [Record("nameless", start, end)] if is_bracket else []
@@ -162,12 +162,12 @@ def _items(fragment: Fragment) -> list[Item]:
 
 
 def is_group(fragment: Fragment) -> bool:
-    """True for a text that is one bracketed group, or several of them side by side, as merged sections are."""
+    """Return True for a text that is one bracketed group, or several of them side by side, as merged sections are."""
     return bool(_groups(fragment))
 
 
 def unquoted(fragment: Fragment) -> Fragment:
-    """The content of a quoted text, trimmed. Brackets in it are matched again, apart from the text around it."""
+    """Return the content of a quoted text, trimmed. Brackets in it are matched again, apart from the text around it."""
     content = Fragment(fragment.text, fragment.start + 1, fragment.end - 1).trimmed()
     if not any(char in content.string for char in "[](){}"):
         return content
@@ -177,7 +177,7 @@ def unquoted(fragment: Fragment) -> Fragment:
 
 
 def _groups(fragment: Fragment) -> list[int]:
-    """The openers of a text that consists of bracketed groups only, else nothing."""
+    """Return the openers of a text that consists of bracketed groups only, else nothing."""
     text, position, end = fragment
     string = text.string
     numbers: list[int] = []
@@ -200,7 +200,7 @@ def _parse(level: Level, start: str) -> list[Any]:
 
 
 def parse_level(level: Level, start: str) -> list[Any]:
-    """The records, or the elements, of a level by the grammar."""
+    """Return the records, or the elements, of a level by the grammar."""
     return table_parser("config").parse(pieces_of(level), start, _makers())
 
 
@@ -230,7 +230,7 @@ def _usual(separator: str) -> _Usual:
 
 
 def usual_records(level: Level) -> list[Record] | None:
-    """The records of a level, as the grammar gives them; None if one is not of the usual forms."""
+    """Return the records of a level, as the grammar gives them; None if one is not of the usual forms."""
     (text, position, end), usual = level.fragment, _usual(level.separator)
     string, closers = text.string, Brackets.of(text).closers
     records: list[Record] = []
@@ -263,7 +263,7 @@ def usual_records(level: Level) -> list[Record] | None:
 
 
 def usual_items(level: Level) -> list[Item] | None:
-    """The elements of a level, as the grammar gives them; None if one is not of the usual forms."""
+    """Return the elements of a level, as the grammar gives them; None if one is not of the usual forms."""
     (text, position, end), usual = level.fragment, _usual(level.separator)
     string = text.string
     items: list[Item] = []

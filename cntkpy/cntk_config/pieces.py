@@ -55,7 +55,7 @@ class Brackets:
 
     @staticmethod
     def of(text: Text) -> Brackets:
-        """The brackets of a text, looked for once."""
+        """Return the brackets of a text, looked for once."""
         if not isinstance(text.brackets, Brackets):
             text.brackets = Brackets(text)
         return text.brackets
@@ -93,7 +93,7 @@ class Brackets:
         return ConfigError("UnclosedBracket", message, span, hint=f"add the missing '{OPENERS[bracket]}'", notes=notes)
 
     def _lost_quote(self, string: str) -> int | None:
-        """The first quote that continues in other lines, but seems to be half of a text of its own line.
+        """Return the first quote that continues in other lines, but seems to be half of a text of its own line.
 
         After a lost quotation mark all others swap their parts: what closes a text is taken for an opener.
         """
@@ -105,7 +105,8 @@ class Brackets:
         return None
 
     def _lost_closer(self, text: Text) -> tuple[int, int] | None:
-        """The bracket that the layout tells is never closed, and the closer of another one that was taken for its own.
+        """Return the bracket that the layout tells is never closed, and the closer of another one that was taken for
+        its own.
 
         A closer at the beginning of a line stands no further left than the line of its opener. One that fits only a
         bracket further out ends what is open in lines before.
@@ -148,7 +149,7 @@ def _begins_line(string: str, offset: int) -> bool:
 
 
 def _line_before(string: str, offset: int) -> str:
-    """Return what is in the line before an offset, without blanks after it."""
+    """Return the text of the line before an offset, without trailing blanks."""
     return string[string.rfind("\n", 0, offset) + 1 : offset].rstrip(BLANKS)
 
 
@@ -162,7 +163,7 @@ def _half_a_quote(text: Text, opener: int, following: int) -> ConfigError:
 
 
 def _comment_behind(span: Span) -> str:
-    """The comment after a place, in its line; empty if there is none."""
+    """Return the comment after a place, in its line; empty if there is none."""
     line = span.source.line(span.line) or ""
     return next((match[0] for match in COMMENT.finditer(line) if match.start() >= span.column), "")
 
@@ -173,7 +174,9 @@ def _cut_off(text: Text, quote: int) -> bool:
 
 
 def closer(text: Text, opener: int) -> int:
-    """The offset of the closer of the bracket or quote at `opener`; raises UnclosedBracket or MismatchedBracket."""
+    """Return the offset of the closer of the bracket or quote at `opener`; raises UnclosedBracket or
+    MismatchedBracket.
+    """
     brackets = Brackets.of(text)
     result = brackets.closers.get(opener)
     if result is None:
@@ -190,7 +193,7 @@ class Level(NamedTuple):
 
 
 def inside(fragment: Fragment, opener: int, usual: str, is_list: bool) -> Level:
-    """The level inside the bracket at `opener`, where `usual` separates unless the bracket chooses another."""
+    """Return the level inside the bracket at `opener`, where `usual` separates unless the bracket chooses another."""
     text = fragment.text
     start, end = opener + 1, closer(text, opener)
     if start < end and text.string[start] in CHOSEN:

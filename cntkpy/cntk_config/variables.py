@@ -38,17 +38,17 @@ class Scope(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """The names defined in it."""
+        """Return the names defined in it."""
         ...
 
     def definition(self, name: str) -> Definition | None:
-        """The definition of a name in this very set."""
+        """Return the definition of a name in this very set."""
         ...
 
     def substituted(
         self, definition: Definition, /, *, active: tuple[Definition, ...] = ()
     ) -> tuple[str, tuple[Use, ...], int]:
-        """The text of an own definition after substitution, what was put in, and how deep variables went."""
+        """Return the text of an own definition after substitution, what was put in, and how deep variables went."""
         ...
 
 
@@ -180,7 +180,7 @@ def _needed(definition: Definition, scope: Scope) -> Iterator[tuple[Scope, Defin
 
 
 def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition, ...]) -> tuple[Use, int]:
-    """The text of a variable, and how many others it needed below each other."""
+    """Return the text of a variable, and how many others it needed below each other."""
     holder, entry = _find(name, scope)
     if holder is None or entry is None:
         raise ConfigError(
@@ -228,7 +228,7 @@ def _value(name: str, scope: Scope | None, span: Span, active: tuple[Definition,
 
 
 def _find(name: str, scope: Scope | None) -> tuple[Scope | None, Definition | None]:
-    """The outermost set that defines the name, and its entry there."""
+    """Return the outermost set that defines the name, and its entry there."""
     holder, entry = None, None
     while scope is not None:
         definition = scope.definition(name)

@@ -223,7 +223,7 @@ def help_command(name: str | None) -> int:
 @click.argument("group", required=False, type=click.Choice(list(help_texts.GROUPS)))
 @FORM
 def list_command(group: str | None, form: str) -> int:
-    """List what there is, all of it or one GROUP, and where it comes from."""
+    """List the names that configurations may use, of all groups or of one GROUP, and their origin."""
     from cntkpy.commands.tools.list_names import list_names
 
     return list_names(group, form)
@@ -241,7 +241,7 @@ def completion_command(shell: str, words: tuple[str, ...]) -> int:
 
 
 def _options(command: click.Command) -> dict[str, list[str]]:
-    """The long options of a subcommand, each with the words that it takes."""
+    """Return the long options of a subcommand, each with the words that it takes."""
     options = [param for param in command.params if isinstance(param, click.Option)]
     return {
         name: list(option.type.choices) if isinstance(option.type, click.Choice) else []
@@ -383,7 +383,7 @@ def _explain(words: list[str]) -> tuple[str, str | None]:
 
 
 def execute(words: list[str]) -> int:
-    """Do what the words say; return the exit status."""
+    """Run the command that the words name; return the exit status."""
     words = ["allowRemote=true" if word == ALLOW_REMOTE else word for word in words]
     if not words:
         return refuse(words)
@@ -397,7 +397,7 @@ def execute(words: list[str]) -> int:
 
 
 def _guarded_usage(command: Callable[[], int]) -> int:
-    """The status of a command; a wrong command line is printed."""
+    """Return the status of a command; a wrong command line is printed."""
     try:
         return command()
     except click.exceptions.NoArgsIsHelpError as error:
@@ -423,7 +423,7 @@ def _nearest_choice(message: str) -> str:
 
 
 def _failure(error: Exception) -> int:
-    """Say what is wrong; of a defect show the traceback, which nothing else does, and ask for a report."""
+    """Print an error. Only a defect shows its traceback and asks for a report."""
     import traceback
 
     from cntkpy.cntk_config.base.diagnostics import UserError
@@ -469,7 +469,7 @@ def _ended_by_signals(words: list[str]) -> int:
 
 
 def _status(words: list[str], stop: Callable[[], bool] = lambda: False) -> int:
-    """The exit status of a command line; whatever goes wrong is said, except what a signal has caused.
+    """Return the exit status of a command line; whatever goes wrong is said, except what a signal has caused.
 
     That an import was interrupted may end it with any exception: Python makes a RuntimeError of one in `__set_name__`.
     """

@@ -25,7 +25,7 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def coloured(text: str) -> str:
-    """The text with the severity of each line, and the carets under a place, in their colours.
+    """Return the text with the severity of each line, and the carets under a place, in their colours.
 
     Args:
         text: lines as `UserError.diagnostic.render()` or `Finding.one_line()` have them.

@@ -33,7 +33,9 @@ class Described:
 
 
 def commands_with_networks(root: ConfigParameters) -> Iterator[str]:
-    """The commands of a configuration that have a builder of their own, in the order of `command`, then others."""
+    """Yield the commands of a configuration that have a builder of their own, in the order of `command`, then
+    others.
+    """
     try:
         listed = [str(name) for name in root.array("command", "train")]
     except ConfigError:
@@ -52,7 +54,7 @@ def commands_with_networks(root: ConfigParameters) -> Iterator[str]:
 
 
 def describe_network(root: ConfigParameters, command: str | None = None) -> Described:
-    """The network of a command; of the first one that has a builder, if none is named.
+    """Return the network of a command; of the first one that has a builder, if none is named.
 
     Raises:
         UserError: there is none, or its description is wrong.

@@ -64,7 +64,7 @@ SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
 
 
 def needing(name: str, callback: Callable[..., int]) -> Callable[..., int]:
-    """The function of a subcommand, which asks for its extra first."""
+    """Return the function of a subcommand, which asks for its extra first."""
     extra = SUBCOMMANDS[name]
 
     @functools.wraps(callback)

@@ -101,7 +101,8 @@ def run_words(name: str) -> list[str] | None:
 
 
 def as_classic(words: list[str]) -> list[str]:
-    """The words of `run` in the classic form: the first plain word is the configuration, as for `check` and `show`.
+    """Return the words of `run` in the classic form: the first plain word is the configuration, as for `check` and
+    `show`.
 
     Words with `configFile=` stay as they are; so does a program in Python. A further plain word that is no file sets a
     parameter to true.

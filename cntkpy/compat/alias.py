@@ -17,7 +17,7 @@ TARGETS = {"cntk": "cntkpy.compat.cntk", "_cntk_py": "cntkpy.compat.cntk.cntk_py
 
 
 def target_of(name: str) -> str | None:
-    """The module that a name of CNTK stands for; None for names that are not CNTK's."""
+    """Return the module that a name of CNTK stands for; None for names that are not CNTK's."""
     top, dot, path = name.partition(".")
     return f"{TARGETS[top]}{dot}{path}" if top in TARGETS else None
 
@@ -34,7 +34,7 @@ class _Same(Loader):
         self._spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module.
+        """Return the module.
 
         Raises:
             ModuleNotFoundError: There is none; the message says what there is instead.
@@ -57,7 +57,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module of CNTK; None for all others."""
+        """Return the spec of a module of CNTK; None for all others."""
         target_name = target_of(fullname)
         return None if target_name is None else ModuleSpec(fullname, _Same(target_name), is_package=True)
 

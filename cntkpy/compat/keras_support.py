@@ -99,7 +99,7 @@ class _KerasLoader(Loader):
         self._loader, self._replace = loader, replace
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return what the loader of the file makes."""
+        """Return the module of the file's loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -161,13 +161,16 @@ def give_gradients(backend: Any) -> None:
 
     def gradients(loss: Any, variables: Any) -> list[Any]:
         listed = variables if isinstance(variables, list) else [variables]
-        return [_gradient(loss, variable) if variable.dynamic_axes else of_parameters(loss, variable)[0]
-                for variable in listed]  # fmt: skip
+        return [
+            _gradient(loss, variable) if variable.dynamic_axes else of_parameters(loss, variable)[0]
+            for variable in listed
+        ]
 
     def _gradient(loss: Any, variable: Any) -> Any:
+        """Return the input that stands for a gradient; a call of a function fills it."""
         if any(leaf in wanted for leaf in loss.arguments):
             raise NotImplementedError("K.gradients of K.gradients: there are no second derivatives on CNTK")
-        gradient = cntk.input_variable(variable.shape, dtype=variable.dtype, dynamic_axes=variable.dynamic_axes)
+        gradient: Any = cntk.input_variable(variable.shape, dtype=variable.dtype, dynamic_axes=variable.dynamic_axes)
         gradient._keras_shape = backend.int_shape(variable)
         gradient._uses_learning_phase = False
         wanted[gradient] = loss, variable
@@ -180,25 +183,24 @@ def give_gradients(backend: Any) -> None:
             leaves = dict.fromkeys(leaf for output in outputs for leaf in (output, *getattr(output, "arguments", ())))
             self.gradients = [leaf for leaf in leaves if leaf in wanted]
             assigned = [cntk.assign(*update) if isinstance(update, tuple) else update for update in updates]
-            of_data = bool(assigned) and all(
-                update.arguments for update in assigned
-            )  # Keras combines no functions then
+            # Keras combines no functions then.
+            of_data = bool(assigned) and all(update.arguments for update in assigned)
             super().__init__([*inputs, *self.gradients], outputs, [] if of_data else assigned, **options)
             if of_data:
                 self.updates, self.unrelated_updates = assigned, cntk.combine([update.output for update in assigned])
 
         def __call__(self, inputs: Any) -> Any:
-            given = dict(zip(self.placeholders, inputs, strict=False))
-            return super().__call__([*inputs, *(_value(*wanted[gradient], given) for gradient in self.gradients)])
+            data = dict(zip(self.placeholders, inputs, strict=False))
+            return super().__call__([*inputs, *(_value(*wanted[gradient], data) for gradient in self.gradients)])
 
-    def _value(loss: Any, variable: Any, given: dict[Any, Any]) -> Any:
+    def _value(loss: Any, variable: Any, data: dict[Any, Any]) -> Any:
         """Return the gradient of a loss for some data."""
         if variable not in loss.arguments:  # the output of a layer
             inside = cntk.input_variable(variable.shape, dtype=variable.dtype, dynamic_axes=variable.dynamic_axes)
-            values = variable.eval({leaf: given[leaf] for leaf in variable.arguments})
-            loss, variable, given = loss.clone("share", {variable: inside}), inside, {**given, inside: values}
+            values = variable.eval({leaf: data[leaf] for leaf in variable.arguments})
+            loss, variable, data = loss.clone("share", {variable: inside}), inside, {**data, inside: values}
         total = cntk.reduce_sum(loss) if loss.shape else loss
-        return total.grad({leaf: given[leaf] for leaf in total.arguments}, wrt=[variable])
+        return total.grad({leaf: data[leaf] for leaf in total.arguments}, wrt=[variable])
 
     backend.gradients, backend.Function = gradients, Function
 

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 
 
 def load(name: str, folder: Path | None = None, **options: Any) -> Lark:
-    """The LALR parser of `cntkpy/grammar/NAME.lark`.
+    """Return the LALR parser of `cntkpy/grammar/NAME.lark`.
 
     Args:
         name: of the grammar.
@@ -43,7 +43,7 @@ def load(name: str, folder: Path | None = None, **options: Any) -> Lark:
 
 
 def _cache_file(folder: Path | None, name: str, options: str) -> Path | None:
-    """The file that keeps the parsing tables, or None when there is no folder for it."""
+    """Return the file that keeps the parsing tables, or None when there is no folder for it."""
     return folder / f"grammar-{name}-{zlib.crc32(options.encode()):08x}" if folder is not None else None
 
 

@@ -54,7 +54,7 @@ class MinibatchReader(Protocol):
         ...
 
     def get_minibatch(self) -> Minibatch | None:
-        """The next minibatch, None after the last of the epoch."""
+        """Return the next minibatch, None after the last of the epoch."""
         ...
 
     def get_state(self) -> State:
@@ -62,7 +62,7 @@ class MinibatchReader(Protocol):
         ...
 
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called, in the middle of an epoch too."""
+        """Restore a state of `get_state`, also in the middle of an epoch."""
         ...
 
     def get_label_mapping(self, name: str) -> dict[int, str]:
@@ -131,7 +131,7 @@ class RemembersEpochs(Protocol):
     """Capability of a reader: it cannot find an epoch by its number, and remembers where epochs begin."""
 
     def epoch_state(self, epoch: int) -> State:
-        """The position at the start of an epoch, the next one or one that was begun before; JSON-able."""
+        """Return the position at the start of an epoch, the next one or one that was begun before; JSON-able."""
         ...
 
     def restore_epoch(self, state: State) -> None:
@@ -148,7 +148,7 @@ class Transform(Protocol):
         ...
 
     def apply(self, picture: np.ndarray, draws: Draws) -> np.ndarray:
-        """The transformed picture; the given one is not changed.
+        """Return the transformed picture; the given one is not changed.
 
         Args:
             picture: (height, width, 3) in the order blue, green, red, or (height, width); uint8 until a transform
@@ -163,7 +163,7 @@ class ChunkSource(Protocol):
     """A deserializer as users write one: `UserDeserializer`, in CNTK's terms."""
 
     def stream_infos(self) -> list[Any]:
-        """The streams, at least one."""
+        """Return the streams, at least one."""
         ...
 
     def num_chunks(self) -> int:
@@ -171,7 +171,7 @@ class ChunkSource(Protocol):
         ...
 
     def get_chunk(self, chunk_id: int) -> dict[str, Any]:
-        """The data of a chunk, by names of streams."""
+        """Return the data of a chunk, by names of streams."""
         ...
 
 
@@ -224,7 +224,7 @@ class FreesData(Protocol):
     """Capability of an order: it has the data after a minibatch freed when that is given out."""
 
     def delivered(self, state: State) -> None:
-        """Free what no minibatch needs after the one with this state of the order."""
+        """Free the chunks that no minibatch after this state of the order needs."""
         ...
 
 
@@ -324,7 +324,7 @@ class Chunked(Protocol):
 
     @property
     def chunk_bytes(self) -> np.ndarray:
-        """About how many bytes each loaded chunk takes, int64[C]."""
+        """Return an estimate of the bytes of each loaded chunk, int64[C]."""
         ...
 
 
@@ -373,7 +373,7 @@ class Deserializer(Protocol):
         ...
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk in order."""
+        """Return all sequences of a chunk in order."""
         ...
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
@@ -424,7 +424,7 @@ class NeedsPriors(Protocol):
         ...
 
     def set_prior(self, node: str, prior: np.ndarray) -> None:
-        """Return how frequent the classes of a node are."""
+        """Set the prior probabilities of the classes of a node."""
         ...
 
 
@@ -447,7 +447,7 @@ class TakesKeys(Protocol):
         ...
 
     def set_key(self, key: int | str) -> None:
-        """Return what the reader calls the sequence that `save` gets next."""
+        """Set the reader's key of the sequence that `save` gets next."""
         ...
 
 

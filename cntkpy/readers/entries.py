@@ -75,19 +75,19 @@ KINDS = (READER, DESERIALIZER, TRANSFORM, WRITER)
 
 
 def built_in() -> tuple[Entry, ...]:
-    """All entries of readers; those of formats folder by folder."""
+    """Return all entries of readers; those of formats folder by folder."""
     return (*collect("cntkpy.readers.formats"), *load_object("cntkpy.readers.data_api:ENTRIES"))
 
 
 @functools.cache
 def entries(kind: Kind) -> tuple[Entry, ...]:
-    """Return what is built in of a kind; the default of the kind comes first."""
+    """Return the built-in entries of a kind; the default of the kind comes first."""
     entries_of_kind = (entry for entry in built_in() if entry.kind == kind.name)
     return tuple(sorted(entries_of_kind, key=lambda entry: entry.name != kind.default))
 
 
 def sections_of(entry: Entry) -> tuple[Entry, ...]:
-    """The sections with names of the user's choice inside the section of an entry."""
+    """Return the sections with names of the user's choice inside the section of an entry."""
     return tuple(
         candidate for candidate in built_in() if candidate.kind == "section" and entry.name in candidate.within
     )
@@ -99,5 +99,5 @@ def names(kind: Kind) -> list[str]:
 
 
 def find_entry(kind: Kind, name: str) -> Entry | None:
-    """Return what is built in under a name, in any case; None if nothing is."""
+    """Return the built-in entry of a name, ignoring case; None if there is none."""
     return catalogue.find_entry(name, entries(kind))

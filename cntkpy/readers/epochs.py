@@ -52,7 +52,7 @@ class EpochReader:
 
     @abstractmethod
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called, in the middle of an epoch too."""
+        """Restore a state of `get_state`, also in the middle of an epoch."""
 
     def state(self) -> State:
         """Return `get_state()`, which this method was called in versions before 0.2."""
@@ -83,7 +83,7 @@ class HasPosition(Protocol):
         ...
 
     def set_state(self, state: Any) -> None:
-        """Resume where `get_state` was called."""
+        """Restore a state of `get_state`."""
         ...
 
 

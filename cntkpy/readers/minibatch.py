@@ -102,7 +102,7 @@ def singles(count: int) -> Layout:
 
 @lru_cache(maxsize=512)
 def one_sequence(steps: int, slots: int) -> Layout:
-    """A sequence in the first slot, the others are empty: one layout for all such minibatches."""
+    """Return a sequence in the first slot, the others are empty: one layout for all such minibatches."""
     sequences = np.array([[0, 0, 0, steps]])
     sequences.flags.writeable = False
     return Layout(steps, slots, sequences)
@@ -168,7 +168,7 @@ class Minibatch:
         self.__dict__["_absent"] = streams
 
     def missing(self, stream: str) -> DataError | None:
-        """The error of a stream that the data lack; None of any other."""
+        """Return the error of a stream that the data lack; None of any other."""
         if stream not in self.absent:
             return None
         message, hint, path = self.absent[stream]
@@ -209,7 +209,9 @@ class Minibatch:
         return max([layout.num_sequences for layout in self.layouts.values()], default=0)
 
     def matrix(self, name: str, gaps: bool = False) -> Any:
-        """The stream as a matrix (dim, columns), columns by time step and within a step by slot; sparse as CSC."""
+        """Return the stream as a matrix (dim, columns), columns by time step and within a step by slot; sparse as
+        CSC.
+        """
         if name not in self.streams:
             raise DataError(
                 f"No stream found matching given name '{name}'", hint=f"there are: {', '.join(self.streams)}"

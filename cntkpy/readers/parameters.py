@@ -36,7 +36,7 @@ NEARLY = 0.75
 
 
 def several_paths(value: ConfigValue) -> list[ConfigValue]:
-    """The files of an array in any of its forms; or one, which may have colons or commas in it if it exists."""
+    """Return the files of an array in any of its forms; or one, which may have colons or commas in it if it exists."""
     array = value.startswith(("(", "[", "{")) or any(sign in value for sign in ":,\n")
     return list(value.as_array()) if array and not exists(str(value)) and not is_url(str(value)) else [value]
 
@@ -48,7 +48,7 @@ CNTK_MODULES = ("cntktextformatreader", "cntkbinaryreader", "imagereader", "htkd
 
 
 def stream_names(p: Any, example: str) -> list[str]:
-    """The names of the sections of `p.input` in alphabetical order.
+    """Return the names of the sections of `p.input` in alphabetical order.
 
     Args:
         p: the parameters of a reader or a deserializer.
@@ -70,7 +70,7 @@ def check_one_defines_size(p: Any, streams: Iterable[Any]) -> None:
 
 
 def no_stream(section: ConfigParameters, message: str, hint: str, names: tuple[str, ...]) -> ConfigError:
-    """The error of a reader that has no section of a kind, whose mark is one of `names`.
+    """Return the error of a reader that has no section of a kind, whose mark is one of `names`.
 
     A name that is nearly one of them is the mistake, and its place that of the error.
     """
@@ -78,7 +78,9 @@ def no_stream(section: ConfigParameters, message: str, hint: str, names: tuple[s
 
 
 def misspelt_mark(section: ConfigParameters, message: str, names: tuple[str, ...]) -> ConfigError | None:
-    """The error of a name in a section of a reader that is nearly one of `names`; None if there is no such name."""
+    """Return the error of a name in a section of a reader that is nearly one of `names`; None if there is no such
+    name.
+    """
     for role, inside in section.inner():
         for name in inside.names():
             meant, entry = nearest(name, names, NEARLY), inside.definition(name)
@@ -149,7 +151,7 @@ class ReaderParameters(Declared):
     slots = Parameter("nbruttsineachrecurrentiter", per_epoch(COUNT), default="1", help="Sequences side by side.")
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """The module of a reader that is built in."""
+        """Return the module of a reader that is built in."""
         return _idle_module(self, "readerType", "reader")
 
 
@@ -168,7 +170,7 @@ class DeserializerParameters(Declared):
     )
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """The module of a type that is built in."""
+        """Return the module of a type that is built in."""
         return _idle_module(self, "type", "deserializer")
 
 
@@ -180,7 +182,7 @@ class WriterParameters(Declared):
     precision = ReaderParameters.precision
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """The module of a writer that is built in."""
+        """Return the module of a writer that is built in."""
         return _idle_module(self, "writerType", "writer")
 
 
@@ -207,7 +209,7 @@ LABEL_TYPE = Type("category", _labels, choices=("category",))
 
 
 def check_precision(section: ConfigParameters, precision: str) -> str:
-    """The section's own precision if it has one."""
+    """Return the section's own precision if it has one."""
     return ReaderParameters.precision.read(section) or precision
 
 
@@ -224,7 +226,7 @@ RANDOMIZE = Type(" | ".join(_ORDERS), _randomize, choices=_ORDERS)
 
 
 class OrderParameters(Declared):
-    """In which order a reader gives its data, and how it is kept."""
+    """Parameters of the order of the data and of its storage."""
 
     randomize = Parameter("randomize", RANDOMIZE, default="true", help="Reshuffle the data in each sweep.")
     window = Parameter(
@@ -245,7 +247,7 @@ class OrderParameters(Declared):
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on background threads.")
 
     def timeline(self, deserializer: Deserializer) -> Timeline:
-        """The randomizer."""
+        """Return the randomizer."""
         from cntkpy.readers.pipeline.randomize import WHOLE_DATA, BlockRandomizer, NoRandomizer, chunks_in_memory
 
         table = deserializer.table

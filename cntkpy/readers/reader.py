@@ -33,7 +33,7 @@ class Reader(EpochReader):
         """Given a position or None, what `pickle` makes the reader with again; None: nothing does."""
 
     def __reduce__(self) -> Any:
-        """A copy, in this process or another one, opens the data again and continues where this reader is."""
+        """Return a copy, in this process or another one, opens the data again and continues where this reader is."""
         if self.remake is None:
             raise TypeError("a reader that create_reader has not made cannot be pickled")
         return self.remake(self.get_state() if self._started else None)
@@ -73,7 +73,7 @@ class Reader(EpochReader):
             self.source.leave_reading_ahead()
 
     def get_minibatch(self) -> Minibatch | None:
-        """The next minibatch, None after the last of the epoch."""
+        """Return the next minibatch, None after the last of the epoch."""
         if not self._started:
             raise ArgumentError("get_minibatch() before start_minibatch_loop(minibatch_size, epoch)")
         try:
@@ -100,7 +100,7 @@ class Reader(EpochReader):
         return self.source.get_state()
 
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called, in the middle of an epoch too."""
+        """Restore a state of `get_state`, also in the middle of an epoch."""
         self.data_end = False
         self.source.set_state(state)
         self._started = True
@@ -115,12 +115,12 @@ class Reader(EpochReader):
 
 
 def _inside(part: object) -> list[Any]:
-    """The deserializers that a source or a deserializer is made of."""
+    """Return the deserializers that a source or a deserializer is made of."""
     return [*([part.deserializer] if isinstance(part, Wraps) else ()), *(part.parts if isinstance(part, Joins) else ())]
 
 
 def _files_of(part: object) -> Sequence[str]:
-    """The `files` of a source or a deserializer, or those of the deserializers it is made of."""
+    """Return the `files` of a source or a deserializer, or those of the deserializers it is made of."""
     if isinstance(part, ReadsFiles):
         return part.files
     return [path for part_inside in _inside(part) for path in _files_of(part_inside)]
@@ -134,7 +134,7 @@ def _absence(part: object, stream: str) -> tuple[str, str, str] | None:
 
 
 def _names_of(part: object, name: str) -> dict[int, str]:
-    """The names in the `class_names` of a source or a deserializer, or of those it is made of."""
+    """Return the names in the `class_names` of a source or a deserializer, or of those it is made of."""
     for item, names in part.class_names.items() if isinstance(part, NamesClasses) else ():
         if item.lower() == name.lower():
             return names()

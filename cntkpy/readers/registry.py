@@ -70,7 +70,7 @@ def _entry_points_along(_path: tuple[str, ...], group: str) -> dict[str, Callabl
 
 
 def entry_of_reader(section: ConfigParameters) -> Entry | None:
-    """The built-in reader that a section asks for; None if it is of a package, of a module, or unknown.
+    """Return the built-in reader that a section asks for; None if it is of a package, of a module, or unknown.
 
     `deserializers` means the composite reader, else `readerType` decides; without it, text format.
     """
@@ -80,7 +80,7 @@ def entry_of_reader(section: ConfigParameters) -> Entry | None:
 
 
 def find_reader(section: ConfigParameters) -> Callable[[], Any]:
-    """Return what loads the factory of the reader that a section asks for; nothing is imported yet."""
+    """Return a loader of the factory of a section's reader; nothing is imported yet."""
     if ReaderParameters.several.find(section):
         raise section.error(
             "readers",
@@ -96,7 +96,7 @@ def find_reader(section: ConfigParameters) -> Callable[[], Any]:
 
 
 def _as_reader(value: Any) -> Any:
-    """A class derived from UserReader as a factory; its arguments are taken from the section."""
+    """Return a class derived from UserReader as a factory; its arguments are taken from the section."""
     if not inspect.isclass(value):
         return value
     from cntkpy.readers.user.reader import ReaderFactory, UserReader  # it imports NumPy
@@ -105,7 +105,7 @@ def _as_reader(value: Any) -> Any:
 
 
 def find_installed(kind: Kind, name: str) -> Callable[[], Any] | None:
-    """Return what loads the factory called `name`, if an installed package offers it."""
+    """Return a loader of the factory `name`, if an installed package offers it."""
     return _entry_points(kind.entry_points).get(str(name))
 
 
@@ -120,13 +120,13 @@ def varying_slots(section: ConfigParameters) -> bool:
 
 
 def find_deserializer(section: ConfigParameters) -> Callable[[], Any]:
-    """Return what loads the factory of a deserializer section."""
+    """Return a loader of the factory of a deserializer section."""
     load = find_factory(DESERIALIZER, DeserializerParameters.type.read(section), section)
     return lambda: _as_factory(load())
 
 
 def _as_factory(value: Any) -> Any:
-    """A class derived from UserDeserializer as a factory; its arguments are taken from the section."""
+    """Return a class derived from UserDeserializer as a factory; its arguments are taken from the section."""
     if not (inspect.isclass(value) and issubclass(value, ChunkSource)):
         return value
     from cntkpy.readers.user.deserializer import UserData
@@ -141,7 +141,7 @@ def _as_factory(value: Any) -> Any:
 
 
 def find_factory(kind: Kind, name: ConfigValue, section: ConfigParameters) -> Callable[[], Any]:
-    """Return what loads the factory called `name`: a built-in one (any case), an entry point, or one of a module.
+    """Return a loader of the factory `name`: built in (in any case), an entry point, or of a module.
 
     Raises:
         ConfigError: if nothing has the name.
@@ -175,7 +175,7 @@ def _stands_here(name: str) -> bool:
 
 
 def load_of_module(name: ConfigValue, kind: Kind) -> Any:
-    """Return what a module in the current folder, whose name is the type itself, has of a kind.
+    """Return the factory of a kind in a module of the current folder that has the name of the type.
 
     That is its function `create_reader` (or `create_writer`, `create_deserializer`), else the only class in it that is
     derived from one of `cntkpy.readers.user`.
@@ -212,7 +212,7 @@ def _is_of_kind(result: type, kind: Kind) -> bool:
 
 
 def load_from_module(module: ConfigValue, name: ConfigValue, kind: str) -> Any:
-    """An attribute of a Python module, both named in a section. The module may be in the current directory."""
+    """Return an attribute of a Python module, both named in a section. The module may be in the current directory."""
     module_type = _import(module)
     try:
         return getattr(module_type, str(name))
@@ -264,7 +264,7 @@ def _import(module: ConfigValue) -> ModuleType:
 
 
 def create_reader(section: ConfigParameters | str, precision: str = "float") -> Reader:
-    """The reader that a section (or the text of one) describes.
+    """Return the reader that a section (or the text of one) describes.
 
     Args:
         precision: element type of the values, "float" or "double", if the section does not say it.
@@ -295,7 +295,7 @@ def create_reader(section: ConfigParameters | str, precision: str = "float") -> 
 
 
 def _remade(section: ConfigParameters, precision: str, state: dict[str, Any] | None) -> Reader:
-    """A reader of this section that continues at a position."""
+    """Return a reader of this section that continues at a position."""
     reader = create_reader(section, precision)
     if state is not None:
         reader.set_state(state)

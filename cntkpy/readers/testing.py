@@ -161,7 +161,7 @@ def _contents(paths: Sequence[Path]) -> dict[Path, bytes]:
 
 
 def _listed(paths: Sequence[Path]) -> set[Path]:
-    """Return what is in the folders of these files."""
+    """Return all paths in the folders of these files."""
     return {path for folder in {path.parent for path in paths} for path in folder.iterdir()}
 
 

@@ -19,7 +19,9 @@ from .registry import find_factory
 
 
 def create_writer(section: ConfigParameters | str, precision: str = "float") -> Writer:
-    """The writer that a section (or the text of one) describes; `writerType` decides, BinaryWriter without it."""
+    """Return the writer that a section (or the text of one) describes; `writerType` decides, BinaryWriter without
+    it.
+    """
     if isinstance(section, str):
         section = parse(section)
     make: Any = find_writer(section)()
@@ -29,5 +31,5 @@ def create_writer(section: ConfigParameters | str, precision: str = "float") -> 
 
 
 def find_writer(section: ConfigParameters) -> Callable[[], Any]:
-    """Return what loads the factory of the writer that a section asks for; nothing is imported yet."""
+    """Return a loader of the factory of a section's writer; nothing is imported yet."""
     return find_factory(WRITER, WriterParameters.writer_type.read(section), section)

@@ -140,7 +140,7 @@ class Running(Protocol):
 
 
 class Hook:
-    """Gets what happens in a training; a method does nothing unless it is overridden."""
+    """Receives the events of a training; a method does nothing unless it is overridden."""
 
     def on_interval(self, interval: Interval) -> None:
         """Report the minibatches since the report before."""
@@ -161,7 +161,7 @@ class Hook:
         """Go on after a stack was given to the device, and reported if that was due."""
 
     def on_stopped(self, run: Running) -> None:
-        """Save what is worth saving: reading or compiling was stopped after the last stack."""
+        """Save the state: reading or compiling was stopped after the last stack."""
 
     def on_end(self) -> None:
         """End an epoch."""

@@ -37,7 +37,15 @@ def test_a_program_trains_and_predicts(program: Path) -> None:
 
 
 def test_there_are_programs() -> None:
-    assert [path.stem for path in PROGRAMS] == ["backend", "convolution", "dense", "functional", "gradients", "recurrent", "steps"]
+    assert [path.stem for path in PROGRAMS] == [
+        "backend",
+        "convolution",
+        "dense",
+        "functional",
+        "gradients",
+        "recurrent",
+        "steps",
+    ]
 
 
 NAMES = """

@@ -47,7 +47,8 @@ def _entry(kind: NodeKind) -> str:
     if kind.formula:
         lines.append(f"- formula: `{kind.formula}`")
     rule = inspect.getdoc(kind.shape) if kind.shape is not None else f"as of `{kind.makes}`."
-    lines.append(f"- shape: {(rule or '').splitlines()[0]}")
+    rule = (rule or "").splitlines()[0].removeprefix("Return ")
+    lines.append(f"- shape: {rule[:1].upper()}{rule[1:]}")
     notes = _notes(kind)
     if notes:
         lines.append("- " + "; ".join(notes))

@@ -16,7 +16,8 @@ from cntkpy.cntk_config.base.systems import folders, users
 
 
 def private_folder(*parts: str) -> Path | None:
-    """The folder `cntkpy/PARTS` of the user's caches, made if need be; without a home, one in the temporary folder.
+    """Return the folder `cntkpy/PARTS` of the user's caches, made if need be; without a home, one in the temporary
+    folder.
 
     A folder that was made by a version which left it readable for others is closed.
 
@@ -31,7 +32,7 @@ LONGEST_PATH = 78
 
 
 def socket_folder() -> Path | None:
-    """A folder for sockets of this user, made if need be, see `private_folder`; None where there can be none.
+    """Return a folder for sockets of this user, made if need be, see `private_folder`; None where there can be none.
 
     It is in the temporary folder rather than with the caches, which several machines may share.
     """
@@ -48,7 +49,7 @@ def socket_folder() -> Path | None:
 
 
 def _first(places: Iterable[tuple[Path, str]], parts: tuple[str, ...]) -> Path | None:
-    """The folder in the first of several places where there can be one that only this user can write to."""
+    """Return the folder in the first of several places where there can be one that only this user can write to."""
     for base, name in places:
         try:
             base.mkdir(parents=True, exist_ok=True)

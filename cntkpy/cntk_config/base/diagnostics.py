@@ -51,7 +51,7 @@ class Span:
         return f"{self.source.name}:{self.line}:{self.column}"
 
     def match(self, pattern: re.Pattern[str], skipped: int = 0) -> re.Match[str] | None:
-        """Match a pattern here, or so many characters further on; nothing is copied, for a line may be long."""
+        """Match a pattern here, or `ahead` characters further on; nothing is copied, for a line may be long."""
         return pattern.match(self.source.line(self.line) or "", self.column - 1 + skipped)
 
     def starts_with(self, text: str) -> bool:
@@ -175,7 +175,7 @@ class UserError(ValueError, RuntimeError):
         return Diagnostic(self.kind, self.message, self.span, self.hint, self.notes)
 
     def with_note(self, note: str) -> Self:
-        """The same error with one more note; eight are enough."""
+        """Return the same error with one more note; eight are enough."""
         if len(self.notes) >= 8:
             return self
         error = copy.copy(self)
@@ -227,7 +227,7 @@ _BEGIN, _END = 1500, 500
 
 
 def _without_middle(text: str) -> str:
-    """A message that no screen could hold, as one that quotes a file without line ends, as its begin and end."""
+    """Return a message that no screen could hold, as one that quotes a file without line ends, as its begin and end."""
     return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} ... {text[-_END:]}"
 
 
@@ -269,7 +269,7 @@ LONG = 30
 
 
 def _excerpt(span: Span, width: int = 160) -> list[str]:
-    """The line of `span` with a caret under the place; long lines are cut around it."""
+    """Return the line of `span` with a caret under the place; long lines are cut around it."""
     line = span.source.line(span.line)
     if line is None:
         return []

@@ -37,7 +37,7 @@ _OF_EXTRA = re.compile(r"""(?P<needed>[^;]+);(?P<first>.*\band\s)?\s*extra\s*==\
 
 
 def how_to_install(extra: str) -> str:
-    """Return what to do where a package of an extra is missing: `add the extra plot: pipx inject cntkpy
+    """Return the hint for a missing package of an extra: `add the extra plot: pipx inject cntkpy
     'matplotlib>=3.8'`.
 
     Args:
@@ -47,18 +47,20 @@ def how_to_install(extra: str) -> str:
 
 
 def command_for(packages: Sequence[str]) -> str:
-    """The command that installs packages into the environment that is running."""
+    """Return the command that installs packages into the environment that is running."""
     return shlex.join([*_installer(Path(sys.prefix)), *packages])
 
 
 def missing(extra: str) -> str | None:
-    """A package of an extra that is not installed, those of the extras that it is built on first; None: all are."""
+    """Return a package of an extra that is not installed, those of the extras that it is built on first; None: all
+    are.
+    """
     below = [result for extra_name in BUILT_ON.get(extra, ()) if (result := missing(extra_name)) is not None]
     return next((name for name in (*below, *PACKAGES[extra]) if not _is_installed(name)), None)
 
 
 def extra_of(module: str | None) -> str | None:
-    """The extra to which a module belongs that cannot be imported; None if it belongs to none."""
+    """Return the extra to which a module belongs that cannot be imported; None if it belongs to none."""
     package = (module or "").split(".")[0]
     return next((extra for extra, names in PACKAGES.items() if package in names), _OTHERS.get(package))
 
@@ -68,7 +70,7 @@ _OTHERS = {"jaxlib": "train", "safetensors": "train", "onnxruntime": "onnx", "ls
 
 
 def need(extra: str, purpose: str) -> None:
-    """Refuse what needs an extra that is not installed.
+    """Check that an extra is installed.
 
     Args:
         extra: its name.
@@ -104,7 +106,7 @@ def _is_installed(package: str) -> bool:
 
 
 def requirements(extra: str) -> list[str]:
-    """The packages of an extra with their versions, without those that are installed if only some are missing.
+    """Return the packages of an extra with their versions, without those that are installed if only some are missing.
 
     None if cntkpy is not installed, or has no such extra. Those that only some systems need are left out.
     """
@@ -144,7 +146,7 @@ def _requirements(extra: str) -> list[str]:
 
 
 def _installer(prefix: Path) -> list[str]:
-    """The words of the program that installs into the environment of this folder."""
+    """Return the words of the program that installs into the environment of this folder."""
     if (prefix / "pipx_metadata.json").exists():
         return ["pipx", "inject", prefix.name]
     if (prefix / "uv-receipt.toml").exists() or importlib.util.find_spec("pip") is None:

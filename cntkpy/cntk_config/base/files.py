@@ -68,7 +68,7 @@ def open_input(path: str | os.PathLike[str], *, pipe: bool = False, buffering: i
 
 
 def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: bool = False) -> bytes:
-    """All bytes of a file.
+    """Return all bytes of a file.
 
     Args:
         path: its name, or a URL.
@@ -97,7 +97,7 @@ def read_input(path: str | os.PathLike[str], limit: int = TEXT_LIMIT, *, pipe: b
 
 
 def read_start(path: str | os.PathLike[str], count: int) -> bytes:
-    """The first bytes of a file or of what a URL names, fewer if it is shorter; errors as of `open_input`."""
+    """Return the first bytes of a file or of what a URL names, fewer if it is shorter; errors as of `open_input`."""
     if is_url(path):
         from cntkpy.cntk_config.base.remote import RemoteObject
 
@@ -107,7 +107,7 @@ def read_start(path: str | os.PathLike[str], count: int) -> bytes:
 
 
 def file_or_url(path: str | os.PathLike[str]) -> Path | Url:
-    """Return what a name stands for, to be opened by `open_input` or `atomic_write`, and to be shown in messages."""
+    """Return the path or URL of a name, for `open_input`, `atomic_write` and messages."""
     return Url(os.fspath(path)) if is_url(path) else Path(path)
 
 

@@ -17,11 +17,11 @@ class Parser(Protocol):
     """Protocol of the used part of `lark.Lark`."""
 
     def parse(self, text: str, start: str | None = None) -> Any:
-        """The tree of a text, or what a transformer makes of it."""
+        """Return the tree of a text, or what a transformer makes of it."""
         ...
 
     def lex(self, text: str) -> Iterator[Token]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         ...
 
 

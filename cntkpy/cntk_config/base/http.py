@@ -21,7 +21,7 @@ class NoRanges(Exception):
 
 
 def about(system: Any, url: str, seconds: float) -> dict[str, Any]:
-    """Return what fsspec's `info` says of an object.
+    """Return fsspec's `info` of an object.
 
     Args:
         system: the file system of fsspec.

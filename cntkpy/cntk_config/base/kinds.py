@@ -42,7 +42,7 @@ class Rule:
     """Kinds that are errors; the others may have any severity."""
 
     def severity_of(self, kind: str) -> str:
-        """The severity of one of its kinds."""
+        """Return the severity of one of its kinds."""
         return "error" if kind in self.errors else self.severity
 
     @property
@@ -188,7 +188,7 @@ class Kind(str):
     rule: Rule
 
     def __new__(cls, name: str, rule: Rule) -> Self:
-        """A name with its rule."""
+        """Return a name with its rule."""
         kind = super().__new__(cls, name)
         kind.rule = rule
         return kind
@@ -217,7 +217,7 @@ KINDS = {name: Kind(name, rule) for rule in RULES for name in rule.kinds}
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of that name.
+    """Return the kind of that name.
 
     Args:
         name: a name of the table, or `package.Name`, which is a kind of a plug-in and has the rule `OTHER`.
@@ -242,10 +242,10 @@ def kind_of(name: str) -> Kind:
 
 
 def rule_of(name: str) -> Rule:
-    """The rule for a kind of diagnostic."""
+    """Return the rule for a kind of diagnostic."""
     return kind_of(name).rule
 
 
 def find_rule(code: str) -> Rule | None:
-    """The rule with a code."""
+    """Return the rule with a code."""
     return next((rule for rule in RULES if rule.code == code.upper()), None)

@@ -65,18 +65,18 @@ def split_names(text: str) -> list[str]:
 
 
 def from_here(path: Path) -> str:
-    """The path of a file as messages name it: relative to the current folder, if the file is below it."""
+    """Return the path of a file as messages name it: relative to the current folder, if the file is below it."""
     return os.path.relpath(path) if Path.cwd() in path.absolute().parents else str(path)
 
 
 def public_name(path: str | os.PathLike[str]) -> str:
-    """A name as messages have it: of a URL without what may be secret, a user with a password, and the query."""
+    """Return a name as messages have it: of a URL without what may be secret, a user with a password, and the query."""
     name = str.__str__(os.fspath(path))
     return without_secrets(name) if is_url(name) else name
 
 
 def without_secrets(text: str) -> str:
-    """A text with one URL, or a part of it, without what may be secret."""
+    """Return a text with one URL, or a part of it, without what may be secret."""
     scheme, separator, address = text.partition("://")
     if not separator:
         return re.split("[?#]", text, maxsplit=1)[0]
@@ -84,7 +84,7 @@ def without_secrets(text: str) -> str:
 
 
 def masked(text: str, sign: str = "", *, is_value: bool = False) -> str:
-    """A text for people, whose URLs are without users, passwords and queries.
+    """Return a text for people, whose URLs are without users, passwords and queries.
 
     A URL ends with the quotation mark that it stands in, else with the word. A password may have any character.
 
@@ -160,7 +160,7 @@ def _word(line: str, begin: int, end: int) -> int:
 
 
 def _end_of_user(remainder: str, word: int) -> int:
-    """Return how many characters behind `://` are a user with a password, up to the last `@` that may end them.
+    """Return the length of the user and password after `://`, up to the last `@` that may end them.
 
     Args:
         rest: the URL without its scheme, perhaps with other text behind it.
@@ -182,7 +182,7 @@ def _end_of_user(remainder: str, word: int) -> int:
 
 
 def checked_name(path: str | os.PathLike[str]) -> str:
-    """The name of a local file as text.
+    """Return the name of a local file as text.
 
     Raises:
         OSError: no file can have this name; `strerror` says why.
@@ -216,5 +216,5 @@ def shareable(value: Any) -> Any:
 
 
 def kind_of(mode: int) -> str:
-    """Return what a mode of `stat` stands for, in words."""
+    """Return the kind of file of a mode of `stat`, in words."""
     return next((word for test, word in _KINDS if test(mode)), "something else")

@@ -5,6 +5,6 @@ from typing import Any
 
 
 def load_object(path: str) -> Any:
-    """The object called `"module:name"`."""
+    """Return the object called `"module:name"`."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)

@@ -114,11 +114,11 @@ class RemoteObject:
         """Version stamp, which differs when the object has changed; empty if the server says nothing of the kind."""
 
     def start(self, count: int) -> bytes:
-        """The first bytes, fewer if the object is shorter."""
+        """Return the first bytes, fewer if the object is shorter."""
         return self._fetch(0, min(count, self.size), prefix=True)
 
     def fetch(self, begin: int, end: int) -> bytes:
-        """The bytes begin .. end - 1, all of them: an answer with fewer counts as a failure.
+        """Return the bytes begin .. end - 1, all of them: an answer with fewer counts as a failure.
 
         Raises:
             RemoteError: they cannot be read. NoRanges: the server sends the whole object only.
@@ -220,7 +220,7 @@ def upload(path: str, url: str) -> None:
 
 
 def without_signature(url: str) -> str:
-    """A URL without what a new signature of the same object changes; other parameters stay, in their order."""
+    """Return a URL without what a new signature of the same object changes; other parameters stay, in their order."""
     address, mark, query = url.partition("?")
     parameters = query.split("&")
     names = [parameter.partition("=")[0].lower() for parameter in parameters]
@@ -234,7 +234,7 @@ def without_signature(url: str) -> str:
 
 
 def local_name(url: str) -> str | None:
-    """The name of the local file that a URL of the scheme `file` means; None for other schemes."""
+    """Return the name of the local file that a URL of the scheme `file` means; None for other schemes."""
     scheme, _, address = str.__str__(url).partition("://")
     return address if scheme.lower() in ("file", "local") else None
 
@@ -254,7 +254,7 @@ def stall_seconds() -> float:
 
 
 def seconds_for(count: int) -> float:
-    """Return the most seconds that a request for so many bytes may take."""
+    """Return the limit in seconds of a request for `size` bytes."""
     return stall_seconds() + count / SLOWEST
 
 
@@ -291,7 +291,7 @@ def _protocol(system: Any) -> set[str]:
 
 
 def _tried(ask: Callable[[], T], url: str, name: str, activity: str) -> T:
-    """The result of a request, which is made again after failures that may pass."""
+    """Return the result of a request, which is made again after failures that may pass."""
     for wait in (*RETRY_SECONDS, None):
         try:
             return ask()
@@ -325,7 +325,7 @@ def _cause(error: Exception) -> Exception:
 
 
 def _status(error: BaseException) -> int | None:
-    """The status of an answer by HTTP: of aiohttp, or of requests and httpx."""
+    """Return the status of an answer by HTTP: of aiohttp, or of requests and httpx."""
     return getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
 
 
@@ -344,7 +344,7 @@ def _reason(error: Exception, name: str) -> str:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the name of the object in it."""
+    """Return the file system of a URL, and the name of the object in it."""
     shown = public_name(url)
     try:
         core = importlib.import_module("fsspec.core")

@@ -20,7 +20,8 @@ _T = TypeVar("_T")
 
 
 def with_retries(read: Callable[[], _T], activity: str) -> _T:
-    """The result of `read`, which is called again, after a warning and a wait, if it fails with a transient error.
+    """Return the result of `read`, which is called again, after a warning and a wait, if it fails with a transient
+    error.
 
     Args:
         read: reads, from the start, whenever it is called.
@@ -51,7 +52,7 @@ def _is_transient(error: OSError) -> bool:
 
 
 def cure(error: OSError) -> str | None:
-    """A hint for an error of `with_retries`, if there is one."""
+    """Return a hint for an error of `with_retries`, if there is one."""
     return "check the disk or the network mount" if _is_transient(error) else None
 
 

@@ -106,7 +106,7 @@ class Text:
         return bool(self._map.uses)
 
     def span(self, offset: int, length: int = 1) -> Span:
-        """The place of the character at `offset`; past the end, the place after the last character."""
+        """Return the place of the character at `offset`; past the end, the place after the last character."""
         known = self._map
         if not known.starts:
             return Span(Source("<empty>"), 1, 1, length)
@@ -117,7 +117,7 @@ class Text:
         return Span(known.sources[index], known.lines[index], column, length)
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[int, int, Place]]:
-        """The map of `[start, end)`: (start, end, place) of every stretch."""
+        """Yield the map of `[start, end)`: (start, end, place) of every stretch."""
         known = self._map
         index = max(0, bisect_right(known.starts, start) - 1)
         while start < end:
@@ -271,7 +271,9 @@ def _is_binary(start: bytes) -> bool:
 
 
 def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Span | None = None) -> Source:
-    """A source from the bytes of a file, which must be UTF-8; a zero is a sign of UTF-16, or of no text at all."""
+    """Return a source from the bytes of a file, which must be UTF-8; a zero is a sign of UTF-16, or of no text at
+    all.
+    """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         message = "the file is text in UTF-16, of which nothing is read"
         hint = f"save it as UTF-8, for instance: iconv -f UTF-16 -t UTF-8 {name} > utf8-{Path(name).name}"
@@ -298,7 +300,7 @@ def decode(data: bytes, name: str, *, path: Path | None = None, included_at: Spa
 
 
 def read_lines(source: Source, *, tidy: bool = True) -> list[Line]:
-    """The lines of a source that are left without comments and empty lines."""
+    """Return the lines of a source that are left without comments and empty lines."""
     lone = re.search(r"\r(?!\n)", source.text)
     if lone:
         previous = source.text[: lone.start()]
@@ -318,7 +320,7 @@ def read_lines(source: Source, *, tidy: bool = True) -> list[Line]:
 
 
 def join_lines(lines: list[Line]) -> Text:
-    """The text of the lines, each followed by a newline."""
+    """Return the text of the lines, each followed by a newline."""
     builder = TextBuilder()
     for line in lines:
         builder.add(line.string + "\n", line.place)

@@ -22,7 +22,7 @@ MAX_NAME_LENGTH = 300
 
 @functools.lru_cache(1 << 16)
 def letter_bits(name: str) -> int:
-    """The letter_bits of a name without case and order: the bits of `a & b` are the letter_bits that both have.
+    """Return the letter_bits of a name without case and order: the bits of `a & b` are the letter_bits that both have.
 
     Beyond `MAX_REPEATS` of a letter there are no bits.
     """
@@ -36,7 +36,7 @@ def letter_bits(name: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The candidate that `name` was most likely meant to be, or None. Letter case does not count.
+    """Return the candidate that `name` was most likely meant to be, or None. Letter case does not count.
 
     Args:
         name: what is written.

@@ -56,7 +56,7 @@ class CachedObject(RemoteObject):
         return bool(self.stamp) and most_bytes() > 0 and _folder() is not None
 
     def blocks(self, first: int, last: int) -> list[bytes]:
-        """The blocks first .. last. What is not kept is asked for: neighbours in one request."""
+        """Return the blocks first .. last. What is not kept is asked for: neighbours in one request."""
         contents = {number: content for number in range(first, last + 1) if (content := self._kept(number)) is not None}
         number = first
         while number <= last:
@@ -74,7 +74,7 @@ class CachedObject(RemoteObject):
         return [contents[number] for number in range(first, last + 1)]
 
     def fetch(self, begin: int, end: int) -> bytes:
-        """The bytes begin .. end - 1, see `RemoteObject`."""
+        """Return the bytes begin .. end - 1, see `RemoteObject`."""
         if self._copy is None:
             try:
                 return super().fetch(begin, end)
@@ -144,7 +144,7 @@ class CachedObject(RemoteObject):
 
 
 def open_url(url: str) -> BinaryIO:
-    """An object behind a URL as a file without a name on this machine: all of it is read.
+    """Return an object behind a URL as a file without a name on this machine: all of it is read.
 
     Raises:
         OSError: it cannot be read. UserError: a package is missing.
@@ -163,7 +163,7 @@ def open_url(url: str) -> BinaryIO:
 
 
 def read_url(url: str, limit: int) -> bytes:
-    """All bytes of an object behind a URL.
+    """Return all bytes of an object behind a URL.
 
     Raises:
         OSError: it cannot be read, or has more than `limit` bytes. UserError: a package is missing.
@@ -194,7 +194,7 @@ def _folder() -> Path | None:
 
 
 def _make_room(folder: Path, most: int) -> None:
-    """Remove the blocks not used for longest until the others have at most so many bytes."""
+    """Remove the least recently used blocks until the others have at most this number of bytes."""
     rows: list[tuple[float, int, str]] = []
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -188,7 +188,7 @@ def _named(path: str | os.PathLike[str]) -> Generator[None, None, None]:
 
 
 def not_written(error: OSError, path: str | os.PathLike[str]) -> str:
-    """Return what a message says of a file that cannot be written; of several, the error names the one.
+    """Return the message about a file that cannot be written; the error names the file if it can.
 
     Args:
         error: what `atomic_write` raised, or a write to its file.
@@ -198,12 +198,12 @@ def not_written(error: OSError, path: str | os.PathLike[str]) -> str:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """The name of a file in a message: a line break or a NUL in it is written as in Python."""
+    """Return the name of a file in a message: a line break or a NUL in it is written as in Python."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in public_name(path))
 
 
 def target_of(path: Path) -> Path:
-    """The file that a link leads to; a path that is no link is returned as it is.
+    """Return the file that a link leads to; a path that is no link is returned as it is.
 
     Raises:
         NotOurFile: the link belongs to somebody else than this user, the owner of its folder, and the system.
@@ -216,12 +216,12 @@ def target_of(path: Path) -> Path:
 
 
 def _short(name: str) -> str:
-    """The name of a file, or its beginning where a longer one would be too long."""
+    """Return the name of a file, or its beginning where a longer one would be too long."""
     return name if len(os.fsencode(name)) <= LONGEST_NAME else name[:40]
 
 
 def _usual_mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or what a plain `open` would give a new one."""
+    """Return the permissions of the file that is replaced, or what a plain `open` would give a new one."""
     with contextlib.suppress(OSError):
         st_mode = target.lstat().st_mode
         if stat.S_ISREG(st_mode):
@@ -306,7 +306,7 @@ def open_text_in_place(path: str | os.PathLike[str], errors: str = "strict") -> 
 
 
 def empty(file: TextIO) -> None:
-    """Remove what is in a file; a device or a pipe has nothing that could be removed."""
+    """Truncate a file; leave a device or a pipe alone."""
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.truncate(0)
 

@@ -41,7 +41,7 @@ class AdaptParameters(TrainingParameters):
         return self.sgd.adaptation_type != "none" and self.sgd.adaptation_weight > 0
 
     def idle(self) -> Iterator[tuple[str, str, str]]:
-        """A reference that is not used."""
+        """Yield a reference that is not used."""
         if self.reference_node and not self.uses_reference:
             missing = "adaptationRegType is none" if self.sgd.adaptation_type == "none" else "adaptationRegWeight is 0"
             hint = "write SGD=[adaptationRegType=KL;adaptationRegWeight=0.5], or leave refNodeName out"
@@ -70,7 +70,7 @@ def _adapt(p: AdaptParameters, context: RunContext) -> None:
 
 
 def _targets(p: AdaptParameters, network: "ValidatedNetwork", context: RunContext) -> "MixedTargets":
-    """The labels mixed with the reference node of a second copy of the original model."""
+    """Return the labels mixed with the reference node of a second copy of the original model."""
     if not p.reference_node:
         hint = "name the softmax of the original model, for instance refNodeName = PosteriorProb"
         raise p.error("refNodeName", "adaptationRegType=KL needs refNodeName", hint, kind="MissingParameter")

@@ -47,7 +47,7 @@ class CreateLabelMapParameters(Declared):
             raise self.error("section", f"there is no section '{name}'", hint, "MissingParameter")
 
     def named_parts(self) -> Iterator[Part]:
-        """The section that has the reader."""
+        """Yield the section that has the reader."""
         yield Part("section", self.config.section(self.section), (ReaderHolder,), open=True)
 
 

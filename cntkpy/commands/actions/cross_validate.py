@@ -74,7 +74,7 @@ def cross_validate(section: ConfigParameters, context: RunContext) -> None:
 
 
 def _epochs(p: CrossValidateParameters) -> range:
-    """The numbers of the models, from the first to the last."""
+    """Return the numbers of the models, from the first to the last."""
     interval = p.interval or [0]
     first, step, last = [*interval, interval[-1], interval[-1]][:3]
     if step == 0:
@@ -85,7 +85,7 @@ def _epochs(p: CrossValidateParameters) -> range:
 
 
 def _models(path: str, epochs: Sequence[int]) -> Iterator[str]:
-    """The models that exist; the final model once, in the place of the first that does not."""
+    """Yield the models that exist; the final model once, in the place of the first that does not."""
     final_used = False
     for epoch in epochs:
         model = f"{path}.{epoch}"

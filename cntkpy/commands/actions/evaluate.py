@@ -100,7 +100,7 @@ def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: 
 
 
 def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader":
-    """The reader of a test: in the order of the data, unless its own section says otherwise."""
+    """Return the reader of a test: in the order of the data, unless its own section says otherwise."""
     settings = {"traceLevel": str(p.trace_level)}
     if not OrderParameters.randomize.stands_in(p.reader):
         settings["randomize"] = "none"
@@ -139,7 +139,7 @@ def evaluate_nodes(
 
 
 def evaluation_nodes(network: "ValidatedNetwork", names: list[ConfigValue]) -> "list[Node]":
-    """The named nodes, or all evaluation nodes followed by all criterion nodes.
+    """Return the named nodes, or all evaluation nodes followed by all criterion nodes.
 
     Raises:
         ConfigError: there is no node of a name.

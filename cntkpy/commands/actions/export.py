@@ -90,7 +90,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
 
 
 def _means(p: ExportParameters) -> "dict[str, np.ndarray]":
-    """The mean pictures that the reader subtracts, by input."""
+    """Return the mean pictures that the reader subtracts, by input."""
     from cntkpy.readers.formats.image.subtracted import subtracted_pictures
 
     if p.reader is None:

@@ -67,7 +67,9 @@ class _Count(int):
 
 
 def most_frequent_first(counts: Mapping[str, int]) -> Iterator[str]:
-    """The words of a hash map as a priority queue hands them out. `heapq` moves entries as the C++ library does."""
+    """Yield the words of a hash map as a priority queue hands them out. `heapq` moves entries as the C++ library
+    does.
+    """
     heap: list[_Count] = []
     for word in hash_order(counts):
         entry = _Count(counts[word])

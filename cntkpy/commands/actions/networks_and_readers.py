@@ -41,7 +41,7 @@ def choose_device(context: RunContext, training: bool = False, say: bool = True)
 
 
 def process_group_of(context: RunContext) -> "ProcessGroup":
-    """The devices of this process and of the others."""
+    """Return the devices of this process and of the others."""
     from cntkpy.trainers.parallel.communicator import Communicator
     from cntkpy.trainers.parallel.process_group import process_group_of
 
@@ -49,7 +49,7 @@ def process_group_of(context: RunContext) -> "ProcessGroup":
 
 
 def build(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork | None":
-    """The network of a builder section, validated; `None` if no builder section is visible."""
+    """Return the network of a builder section, validated; `None` if no builder section is visible."""
     from cntkpy.networks.builders.build import build_network, has_builder
 
     if not has_builder(section):
@@ -94,7 +94,7 @@ def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Nod
 
 
 def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork":
-    """The network that an action evaluates.
+    """Return the network that an action evaluates.
 
     That is the model that an earlier action of the same command has trained; else a new network if a builder section is
     visible (inherited ones count), with a warning; else the model of `modelPath`.
@@ -136,7 +136,7 @@ def _warn_of_start_values(section: ConfigParameters, network: "ValidatedNetwork"
 
 
 def load(path: str, context: RunContext) -> "ValidatedNetwork":
-    """The network of a model file, in the precision of the run."""
+    """Return the network of a model file, in the precision of the run."""
     from cntkpy.networks.files.model_file import load_model
 
     return load_model(path, context.precision)
@@ -149,7 +149,7 @@ def reader_for(
     stop: Callable[[], bool] | None = None,
     **extra_values: str,
 ) -> "MinibatchReader":
-    """A reader made from a sub-section; a run that a signal can stop does not wait for it forever.
+    """Return a reader made from a sub-section; a run that a signal can stop does not wait for it forever.
 
     Args:
         section, name: the command section and the name of the sub-section.
@@ -184,7 +184,7 @@ CANDIDATES = 5
 
 
 def what_to_write(network: "Network | ValidatedNetwork") -> str:
-    """Return what to do about a network without outputs: predictions are what criteria and evaluations take, but
+    """Return a hint for a network without outputs: predictions are the inputs of criteria and evaluations, except
     inputs."""
     ends = [*network.groups["criterion"], *network.groups["evaluation"]]
     fed = {id(item) for node in network.nodes.values() for item in node.connected}
@@ -200,7 +200,7 @@ def what_to_write(network: "Network | ValidatedNetwork") -> str:
 
 
 def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, every: bool = False) -> "list[Node]":
-    """The nodes of these names; beside names that exist, others are left out with a warning, as in CNTK.
+    """Return the nodes of these names; beside names that exist, others are left out with a warning, as in CNTK.
 
     Args:
         network: the network.

@@ -77,7 +77,7 @@ def plot(section: ConfigParameters, context: RunContext) -> None:
 
 
 def _format(p: PlotParameters) -> str | None:
-    """The picture format that `renderCmd` asks for; an error if it is not a plain call of `dot`."""
+    """Return the picture format that `renderCmd` asks for; an error if it is not a plain call of `dot`."""
     if not p.command:
         return None
     hint = "leave renderCmd out: the format is the ending of outputFile; or draw the file outputDotFile yourself"

@@ -64,7 +64,7 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
 
 
 def _ratio_of(node: "Node", groups: "list[tuple[re.Pattern[str], float]]") -> float | None:
-    """The ratio of the first expression that matches a matrix; None for a node that stays."""
+    """Return the ratio of the first expression that matches a matrix; None for a node that stays."""
     shape = node.shape or ()
     if not node.is_parameter or len(shape) < 2 or (len(shape) == 2 and min(shape) < 2):
         return None
@@ -145,7 +145,7 @@ def _redirect(network: "Network", old: "Node", new: "Node", but: "set[Node]") ->
 
 
 def _groups(p: SVDParameters) -> list[tuple[re.Pattern[str], float]]:
-    """The regular expressions, each with its ratio."""
+    """Return the regular expressions, each with its ratio."""
     if not p.config_file:
         if not p.regex:
             hint = 'name the matrices, for instance NodeNameRegex = "W.*"'

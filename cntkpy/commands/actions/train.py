@@ -63,7 +63,7 @@ def _train(p: TrainParameters, context: RunContext) -> None:
 
 
 def _new_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwork":
-    """The network that the training begins with: the initial model, or what the builder makes."""
+    """Return the network that the training begins with: the initial model, or what the builder makes."""
     section = p.config
     if starts_from_model(p):
         log.info("Starting from the model '%s'.", p.initial_model)
@@ -102,7 +102,7 @@ def starts_from_model(p: TrainParameters) -> bool:
 
 
 def _initial_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwork":
-    """The network of the initial model, with the outputs that the section names."""
+    """Return the network of the initial model, with the outputs that the section names."""
     from cntkpy.networks.builders.build import choose_outputs
 
     try:

@@ -95,7 +95,7 @@ def finished_epochs(p: TrainingParameters, context: RunContext) -> int | None:
 
 
 def other_settings(p: TrainingParameters, settings: TrainingSettings) -> list[Diagnostic]:
-    """Return what the configuration says otherwise than when the newest model of the training was made, before it
+    """Return the settings that differ from those of the newest model of the training, before the training
     begins."""
     from cntkpy.trainers.checkpoints.checkpoint import TrainingRecord, find_start, model_name
 
@@ -137,12 +137,12 @@ _ANEW_OR_BOTH = "`cntkpy run --again`, or makeMode=false, trains again; another 
 
 
 def other_recipe(diagnostic: Diagnostic) -> ConfigError:
-    """Return what is another setting now, as an error."""
+    """Return a changed setting as an error."""
     return ConfigError(diagnostic.kind, diagnostic.message, diagnostic.span, diagnostic.hint or _ANEW)
 
 
 def _other_settings(p: TrainingParameters, settings: TrainingSettings, model: str, done: int) -> list[Diagnostic]:
-    """A warning for each setting that is another one than when the model was trained; it says what that means.
+    """Return a warning for each setting that is another one than when the model was trained; it says what that means.
 
     Where nothing is left to train, what a word of the command line asks for is not done: that is an error.
 
@@ -198,7 +198,7 @@ def _is_continued(path: str, start: int) -> bool:
 
 
 def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "ValidatedNetwork":
-    """The network after this many epochs of the training."""
+    """Return the network after this many epochs of the training."""
     from cntkpy.trainers.checkpoints.checkpoint import model_name
 
     model = model_name(str(p.sgd.model_path), start, p.sgd.max_epochs)

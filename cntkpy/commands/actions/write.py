@@ -103,7 +103,9 @@ class WriteParameters(TraceParameters):
             raise self.error("nodeUnitTest", f"nodeUnitTest needs exactly one output node, there are {count}")
 
     def writer_section(self) -> ConfigParameters | None:
-        """The section of the writer: `writer`, or else `write` in the section of the reader, which names both."""
+        """Return the section of the writer: `writer`, or else `write` in the section of the reader, which names
+        both.
+        """
         from cntkpy.readers.formats.htk.sections import HTKReaderParameters
 
         if self.writer is not None or self.output_path or not HTKReaderParameters.write.stands_in(self.reader):
@@ -227,7 +229,7 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
 
 
 def _priors(network: "ValidatedNetwork") -> "NDArray[Any] | None":
-    """Return how frequent the classes are: the value of the node that takes the mean of the labels."""
+    """Return the prior probabilities of the classes: the value of the node that takes the mean of the labels."""
     labels = {node.name for node in network.groups["label"]}
     for node in network.precompute_nodes(pending=False):
         if (
@@ -240,7 +242,7 @@ def _priors(network: "ValidatedNetwork") -> "NDArray[Any] | None":
 
 
 def _open(stack: ExitStack, path: str, node: str) -> Callable[[str], object]:
-    """A function that appends text to the node's file; the file appears when everything has been written."""
+    """Return a function that appends text to the node's file; the file appears when everything has been written."""
     if path == "-":
         return lambda text: sys.stdout.write(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
     file = stack.enter_context(output_file(f"{path}.{node}"))

@@ -93,7 +93,7 @@ def write_word_and_class(section: ConfigParameters, context: RunContext) -> None
 
 
 def count_words(lines: Iterable[str], begin: str, end: str) -> Counter[str]:
-    """Return how often every word occurs, the symbols around sentences included; equal symbols are counted once a
+    """Count every word, with the symbols around sentences; equal symbols are counted once a
     line."""
     counts: Counter[str] = Counter()
     for line in lines:
@@ -107,7 +107,7 @@ def count_words(lines: Iterable[str], begin: str, end: str) -> Counter[str]:
 
 
 def choose_words(counts: Counter[str], size: int, unknown: str) -> Words:
-    """The most frequent words and the unknown word, which stands for the others; most frequent first."""
+    """Return the most frequent words and the unknown word, which stands for the others; most frequent first."""
     kept: Words = []
     numbers: dict[str, int] = {}
     queue = most_frequent_first(counts)
@@ -120,7 +120,7 @@ def choose_words(counts: Counter[str], size: int, unknown: str) -> Words:
 
 
 def word_classes(counts: list[int], classes: int) -> list[int]:
-    """A class for every word: each class has about the same sum of the square roots of the frequencies."""
+    """Return a class for every word: each class has about the same sum of the square roots of the frequencies."""
     total = sum(counts)
     roots = [math.sqrt(count / total) for count in counts]
     whole = sum(roots)

@@ -29,12 +29,12 @@ WITHOUT_JAX = "without JAX"
 
 
 def action_names() -> list[str]:
-    """The names of the built-in actions, other names included."""
+    """Return the names of the built-in actions, other names included."""
     return [name for entry in ACTIONS if not entry.unsupported for name in entry.names]
 
 
 def names_of(name: str) -> tuple[str, ...]:
-    """All names of a built-in action."""
+    """Return all names of a built-in action."""
     entry = find_entry(name, ACTIONS)
     return entry.names if entry is not None else (name,)
 
@@ -46,7 +46,7 @@ def has_trait(name: str, trait: str) -> bool:
 
 
 def plugin_actions() -> list[Entry]:
-    """The actions of installed packages: entry points `cntkpy.actions`, each a function or an `Entry`."""
+    """Return the actions of installed packages: entry points `cntkpy.actions`, each a function or an `Entry`."""
     return _plugin_actions(tuple(sys.path))
 
 
@@ -59,7 +59,7 @@ def _plugin_actions(_path: tuple[str, ...]) -> list[Entry]:
 
 
 def find_action(name: str, command: str, span: Span | None = None) -> Entry:
-    """The action called `name`.
+    """Return the action called `name`.
 
     Raises:
         ConfigError: there is none; located, with a suggestion.
@@ -81,7 +81,9 @@ def find_action(name: str, command: str, span: Span | None = None) -> Entry:
 
 
 def declaration(action: Entry) -> type[Declared] | None:
-    """The class that declares the parameters of an action; a function of another package has it as `declared`."""
+    """Return the class that declares the parameters of an action; a function of another package has it as
+    `declared`.
+    """
     if action.parameters:
         return action.declared()
     function = action.load()

@@ -51,28 +51,28 @@ class Use:
     """The errors of actions that do not exist."""
 
     def parameter(self, name: str) -> Parameter[Any] | None:
-        """The declaration of a name in this section."""
+        """Return the declaration of a name in this section."""
         for kind in self.declared:
             if parameter := kind.parameter(name):
                 return parameter
         return None
 
     def parameters(self) -> Iterator[Parameter[Any]]:
-        """All declared parameters, each name once."""
+        """Return all declared parameters, each name once."""
         return iter(_parameters(self.declared))
 
     def names(self) -> tuple[str, ...]:
-        """The names that are read from this section, aliases included."""
+        """Return the names that are read from this section, aliases included."""
         return _names(self.declared)
 
     def walk(self) -> Iterator[Use]:
-        """This use and all inside it."""
+        """Yield this use and all inside it."""
         yield self
         for part in (*self.parts, *self.others):
             yield from part.walk()
 
     def part(self, role: str) -> Use | None:
-        """The section inside that has a role."""
+        """Return the section inside that has a role."""
         return next((part for part in self.parts if part.role == role), None)
 
     def reads_below(self) -> set[str]:
@@ -113,7 +113,7 @@ class TopLevel(Use):
 
 @functools.cache
 def _parameters(declared: tuple[type[Declared], ...]) -> tuple[Parameter[Any], ...]:
-    """The parameters of several declarations, each name once."""
+    """Return the parameters of several declarations, each name once."""
     parameters: dict[str, Parameter[Any]] = {}
     for kind in declared:
         for parameter in kind.parameters():
@@ -128,7 +128,7 @@ def _names(declared: tuple[type[Declared], ...]) -> tuple[str, ...]:
 
 @functools.cache
 def _searched(declared: tuple[type[Declared], ...]) -> frozenset[str]:
-    """The names, in lower case, that are also searched further out."""
+    """Return the names, in lower case, that are also searched further out."""
     return frozenset(
         n.lower()
         for parameter in _parameters(declared)
@@ -174,7 +174,7 @@ def _is_command(root: ConfigParameters, name: str) -> bool:
 
 
 def command_use(section: ConfigParameters, name: str) -> Use:
-    """The use of a command section. What cannot be read is left out."""
+    """Return the use of a command section. What cannot be read is left out."""
     use = Use(section, f"command {name}", (CommandParameters,), command=name)
     actions: list[ConfigValue] = []
     try:
@@ -202,7 +202,9 @@ def command_use(section: ConfigParameters, name: str) -> Use:
 
 
 def _inside(use: Use) -> list[Use]:
-    """The sections in a section: those that its parameters name, and those that have names of the user's choice."""
+    """Return the sections in a section: those that its parameters name, and those that have names of the user's
+    choice.
+    """
     uses: list[Use] = []
     for parameter in use.parameters():
         if parameter.type.is_section:
@@ -220,7 +222,7 @@ def _inside(use: Use) -> list[Use]:
 
 
 def _given(section: ConfigParameters, parameter: Parameter[Any]) -> list[Use]:
-    """The section that a parameter names, if it is given."""
+    """Return the section that a parameter names, if it is given."""
     name = parameter.find(section)
     if name is None:
         return []
@@ -257,7 +259,7 @@ def _named(role: str, section: ConfigParameters) -> str:
 
 
 def _streams(section: ConfigParameters, name: str, type: Type[Any]) -> Use:
-    """A section of sections, all with the same declaration."""
+    """Return a section of sections, all with the same declaration."""
     use = Use(section, name, sets=True)
     assert type.declared is not None
     for _, inside in section.inner():
@@ -266,7 +268,7 @@ def _streams(section: ConfigParameters, name: str, type: Type[Any]) -> Use:
 
 
 def reader_use(section: ConfigParameters, role: str) -> Use:
-    """The use of a reader section, its streams and deserializers."""
+    """Return the use of a reader section, its streams and deserializers."""
     use = Use(section, role, (ReaderParameters,))
     entry = entry_of_reader(section)
     declared = entry.declared() if entry else declaration_near(section)
@@ -281,21 +283,21 @@ def reader_use(section: ConfigParameters, role: str) -> Use:
 
 
 def deserializer_use(section: ConfigParameters) -> Use:
-    """The use of the section of a deserializer."""
+    """Return the use of the section of a deserializer."""
     name = DeserializerParameters.type.value(section) or ""
     kinds = _declaration(DESERIALIZER, name, section) or _installed(DESERIALIZER, name)
     return _filled(Use(section, "deserializer", (*kinds, DeserializerParameters), open=not kinds))
 
 
 def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
-    """The use of a writer section."""
+    """Return the use of a writer section."""
     name = WriterParameters.writer_type.read(section)
     kinds = _declaration(WRITER, name, section) or _installed(WRITER, name)
     return _filled(Use(section, role, (*kinds, WriterParameters), open=not kinds))
 
 
 def _declaration(kind: Kind, name: str, section: ConfigParameters | None = None) -> tuple[type[Declared], ...]:
-    """The declaration of what is built in under a name; nothing if that is a class of the section's module."""
+    """Return the declaration of what is built in under a name; nothing if that is a class of the section's module."""
     module = ReaderParameters.module.read(section) if section is not None else None
     entry = built_in(kind, name, module)
     declared = entry.declared() if entry else None
@@ -303,7 +305,7 @@ def _declaration(kind: Kind, name: str, section: ConfigParameters | None = None)
 
 
 def declaration_near(section: ConfigParameters) -> type[Declared] | None:
-    """The declaration of a reader of an installed package.
+    """Return the declaration of a reader of an installed package.
 
     A module that a configuration names is not imported here: to look at a configuration must run nothing of it.
     """
@@ -315,7 +317,7 @@ def declaration_near(section: ConfigParameters) -> type[Declared] | None:
 
 
 def _installed(kind: Kind, name: str) -> tuple[type[Declared], ...]:
-    """The declaration of what an installed package offers under a name; nothing if it declares nothing."""
+    """Return the declaration of what an installed package offers under a name; nothing if it declares nothing."""
     from cntkpy.readers.registry import find_installed
 
     load = find_installed(kind, name)

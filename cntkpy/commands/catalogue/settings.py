@@ -49,7 +49,7 @@ class Setting:
 
     @classmethod
     def of(cls, text: str, value: ConfigValue, use: Use | None = None) -> Setting:
-        """The setting of a value."""
+        """Return the setting of a value."""
         return cls(_shown(masked(text)), value.span, use, value.in_word)
 
 
@@ -124,11 +124,11 @@ class Settings:
             self.given[path] = setting
 
     def texts(self) -> dict[str, str]:
-        """The values by path, to be kept with a model."""
+        """Return the values by path, to be kept with a model."""
         return {path: setting.text for path, setting in sorted(self.given.items())}
 
     def changed(self, kept: dict[str, str]) -> Iterator[Change]:
-        """Return what is another value now than when the model was trained; a default is in parentheses.
+        """Yield the settings whose values differ from those of the trained model; a default is in parentheses.
 
         Users, passwords and queries of URLs do not count: models do not keep them.
         """
@@ -176,7 +176,7 @@ def _shown(text: str) -> str:
 
 
 def _description(section: ConfigParameters, builder: str) -> str:
-    """The text of a network; that of NDL with its files."""
+    """Return the text of a network; that of NDL with its files."""
     if builder != "NDLNetworkBuilder":
         return str(section.opaque(builder))
     from cntkpy.networks.builders.ndl.source import find_program

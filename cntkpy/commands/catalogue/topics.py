@@ -48,7 +48,7 @@ class Topic:
 
 
 def topics() -> list[Topic]:
-    """All declared sections, in the order of the reference."""
+    """Return all declared sections, in the order of the reference."""
     top, command, tracking = root.ENTRIES
     return [
         Topic(top, "top level"),
@@ -106,7 +106,7 @@ def find_topics(name: str) -> list[Topic]:
 
 
 def find_parameters(name: str) -> list[tuple[Topic, Parameter[Any]]]:
-    """Return where a parameter of that name is declared; what a section has from a more general one is not repeated."""
+    """Return the declarations of a parameter; those that a section inherits are not repeated."""
     pairs: list[tuple[Topic, Parameter[Any]]] = []
     for topic in topics():
         parameter = topic.declared.parameter(name)
@@ -117,7 +117,7 @@ def find_parameters(name: str) -> list[tuple[Topic, Parameter[Any]]]:
 
 @cache
 def homes() -> dict[str, tuple[str, ...]]:
-    """The sections that declare a parameter, by its name in lower case."""
+    """Return the sections that declare a parameter, by its name in lower case."""
     result: dict[str, dict[str, None]] = {}
     for topic in topics():
         for parameter in topic.declared.parameters():
@@ -126,7 +126,7 @@ def homes() -> dict[str, tuple[str, ...]]:
 
 
 def default_text(parameter: Parameter[Any]) -> str:
-    """The default for a reader: `required`, `-` for none, else the text of it."""
+    """Return the default for a reader: `required`, `-` for none, else the text of it."""
     if parameter.required:
         return "required"
     if parameter.default is None:
@@ -145,7 +145,7 @@ def installed(group: str) -> list[tuple[str, str]]:
 
 
 def all_names() -> list[str]:
-    """Every name that `cntkpy help` knows."""
+    """Return every name that `cntkpy help` knows."""
     from cntkpy.cntk_config.base.kinds import RULES
     from cntkpy.networks import nodes
     from cntkpy.networks.builders.brainscript.reference import documented

@@ -85,7 +85,7 @@ def wrong_word(line: str, span: Span, new: str) -> Span | None:
 
 
 def corrections(findings: Iterable[Finding], folders: Sequence[Path]) -> list[Correction]:
-    """Return what is certain to correct, each place once.
+    """Return the certain corrections, each place once.
 
     Args:
         findings: The findings.

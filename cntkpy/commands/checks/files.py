@@ -229,7 +229,7 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
 
 
 def _shell_text(value: ConfigValue) -> Iterator[Diagnostic]:
-    """Find what a shell would replace in a path: `~/`, `${HOME}`, `$HOME`, `%HOME%`."""
+    """Report parts of a path that a shell would replace: `~/`, `${HOME}`, `$HOME`, `%HOME%`."""
     for match in SHELL.finditer(value):
         name = match["name"] or match["percent"]
         if name:
@@ -325,7 +325,7 @@ def makes_anything(command: Use) -> bool:
 
 
 def outputs(command: Use) -> Iterator[str]:
-    """Return what the values of a command may name as an output: a path, or what the names of several begin with."""
+    """Yield the values of a command that may name outputs: a path, or the prefix of several paths."""
     for use in command.walk():
         for parameter in use.parameters():
             if (
@@ -397,7 +397,7 @@ def _matches(path: Path) -> bool:
 
 
 def _of_other_system(path: Path) -> str | None:
-    """Return which file is meant by a name that is right on Windows."""
+    """Return a hint for a file name that is right on Windows."""
     intended = meant(str(path))
     if intended is None:
         return None
@@ -406,7 +406,7 @@ def _of_other_system(path: Path) -> str | None:
 
 
 def _alike(path: Path) -> str | None:
-    """Return which file of the same folder may be meant."""
+    """Return a hint that names a similar file of the same folder."""
     try:
         alike = nearest_file(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:

@@ -94,7 +94,7 @@ class Finding:
 
 @functools.lru_cache(64)
 def _switched_off(line: str) -> tuple[bool, str | None] | None:
-    """Return what a comment in a line switches off: whether for the whole file, and the codes (None: all).
+    """Return the scope of an ignoring comment in a line: True for the whole file, and the codes (None: all).
 
     A line may be long and have many findings; it is searched once.
     """

@@ -55,7 +55,7 @@ def look(
     records: int = RECORDS,
     cut: set[str] | None = None,
 ) -> list[Diagnostic]:
-    """Return what is wrong with a configuration, each place once: the warnings of reading it first.
+    """Return the problems of a configuration, each place once: the warnings of reading it first.
 
     Errors are what ends a run before its first command. What it does not read is a warning at most: commands that
     `command` does not list, and values that nothing takes, which a run reads only to print them (`traceLevel` above 0).
@@ -179,7 +179,7 @@ def _check_trackers(parameters: RootParameters) -> None:
 
 
 def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Diagnostic]:
-    """Report what is wrong with the commands of `top`; `everything` has those that are not looked at, too.
+    """Report the problems of the commands of `top`; `everything` also has the commands that are not checked.
 
     `here`: whether files that are missing are errors.
     """
@@ -196,7 +196,7 @@ def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Di
 
 
 def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterator[Diagnostic]:
-    """Report what is wrong with the networks that a run builds: a training that resumes from a model builds none.
+    """Report the problems of the networks that a run builds: a training that resumes from a model builds none.
 
     `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
     """

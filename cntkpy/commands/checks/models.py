@@ -79,7 +79,7 @@ class Models:
             raise ModelToCome from None  # found where it is built
 
     def has_saved(self, networks: Mapping[str, Network]) -> None:
-        """Note what the script of the command at hand saves, by files; it writes no other model."""
+        """Note the models that the script of the current command saves, by files; it writes no other model."""
         self._edited = dict(networks)
 
     def built(self, path: str) -> Network | None:
@@ -168,7 +168,7 @@ def runs_script(command: Use) -> bool:
 
 
 def model_meant(path: str, models: Models) -> str | None:
-    """Return which model of an earlier command may be meant by one that is not there."""
+    """Return a hint that names a similar model of an earlier command."""
     if whole := models.past_end(path):
         return f"the last epoch is saved as '{whole}'"
     near = models.near(path)

@@ -175,7 +175,7 @@ def _idle_words(
 def _reading_of_word(
     name: str, running: Use, readers: list[str], is_variable: bool, is_command: bool
 ) -> tuple[str, str]:
-    """Return what would read a word of the command line, and what to write.
+    """Return the readers of a word of the command line, and a hint.
 
     Args:
         name: the name that the word sets.
@@ -224,7 +224,7 @@ def _commands_behind_a_comma(root: ConfigParameters) -> Iterator[Diagnostic]:
 
 
 def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
-    """Return what follows the list of commands: any name after a comma, that of a section after a semicolon."""
+    """Return the text after the list of commands: any name after a comma, the name of a section after a semicolon."""
     entry = root.definition("command")
     part = entry.parts[-1] if entry is not None else None
     match = BEHIND_A_COMMA.match(part.text.string, part.end) if part is not None else None
@@ -288,7 +288,7 @@ class _Unknown:
         return Spellings((part.command for part in self.use.parts), NEAR_AT_THE_TOP)
 
     def found(self, name: str, entry: Definition) -> Diagnostic | None:
-        """Return what is wrong with a name."""
+        """Return the problem of a name; None if there is none."""
         role, key = self.use.role, name.lower()
         if (written := self._badly_written(name, entry)) is not None:
             return written
@@ -374,7 +374,7 @@ class _Unknown:
 
 
 def _what_to_do(name: str, entry: Definition) -> str | None:
-    """Return what to do about a name that nothing reads."""
+    """Return a hint for a name that nothing reads."""
     place = entry.name_span
     in_word = _word_of(entry) is not None
     if in_word and name.startswith("-"):
@@ -476,7 +476,7 @@ def _is_of_run(name: str) -> bool:
 
 
 def _home(key: str) -> str | None:
-    """Return where a parameter belongs that is known, but not in this place."""
+    """Return a hint that names the section of a misplaced parameter."""
     if _is_of_run(key):
         return "it counts for the whole run: write it at the top level"
     sections = sorted(homes().get(key, ()), key=lambda section: section != "SGD")

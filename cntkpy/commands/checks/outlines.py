@@ -103,7 +103,7 @@ class Outlines:
     def _data(
         self, use: Use, make: Callable[[], Network | ValidatedNetwork], path: str, role: str, owner: str
     ) -> Iterator[Diagnostic]:
-        """Report what a reader of a command delivers against what the network needs."""
+        """Compare the streams of a command's reader with the inputs of the network."""
         reader = use.part(role)
         streams = reader_streams(reader) if reader is not None and set(use.actions) <= READING else None
         if reader is None or streams is None:
@@ -129,7 +129,7 @@ def _model_of(use: Use) -> str:
 
 
 def _path(use: Use, name: str) -> str:
-    """Return what a command says of a parameter of its own, or one that sections inside of it read."""
+    """Return the value of a command's own parameter, or of one that its sections read."""
     declared = use.parameter(name)
     return str((declared.value(use.section) if declared is not None else use.section.find(name)) or "")
 

@@ -163,7 +163,7 @@ def _read(reader: MinibatchReader, minibatch_size: int) -> Iterator[Minibatch]:
 
 
 def _paddings(computed: Computed | None, minibatch: Minibatch) -> list[Padding]:
-    """Return what pads the minibatches of a reader for a network, as in the run; nothing where that is not known."""
+    """Return the padding of a reader's minibatches for a network, as in the run; [] if it is unknown."""
     if computed is None:
         return []
     from cntkpy.trainers.step.axes import network_axes

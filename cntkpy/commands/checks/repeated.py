@@ -51,7 +51,7 @@ def _name_of(section: ConfigParameters) -> str:
 
 
 def _path_of(section: ConfigParameters) -> str:
-    """Return how a section is named in a word, with a slash after it."""
+    """Return the path of a section as in a word, with a trailing slash."""
     inside = section.path.partition(":")[2].replace(":", "/")
     return f"{inside}/" if inside else ""
 

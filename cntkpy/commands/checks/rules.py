@@ -69,7 +69,7 @@ def command_problems(top: TopLevel) -> Iterator[Diagnostic]:
 
 
 def precision_of(root: ConfigParameters) -> str:
-    """Return what networks compute in; where that cannot be read, the default: the error is reported elsewhere."""
+    """Return the precision of networks, or the default if it cannot be read: the error is reported elsewhere."""
     try:
         return str(root("precision", "float"))
     except ConfigError:

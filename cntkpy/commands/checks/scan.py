@@ -86,7 +86,7 @@ def _read_command(root: ConfigParameters, name: ConfigValue, section: ConfigPara
 
 
 def _check_truncated(root: ConfigParameters, command: Command) -> Iterator[ConfigError]:
-    """Return where `minibatchSize` is the length of the pieces, `truncated` concerns the trainer and the reader both.
+    """Check that trainer and reader agree on `truncated` where `minibatchSize` is the length of the pieces.
 
     The trainer converts rates per minibatch with it. A composite reader has `truncationLength`, and its minibatchSize
     counts samples, as that of whole sequences does.

@@ -18,7 +18,7 @@ def is_script(name: str) -> bool:
 
 
 def script_findings(name: str, text: str | None = None) -> list[Finding]:
-    """Return what is wrong with a file of BrainScript, or with `text` in its place.
+    """Return the findings of a file of BrainScript, or of `text` in its place.
 
     Names that nothing defines are none of it: the network that includes the file may.
     """
@@ -38,7 +38,7 @@ def is_ndl(name: str) -> bool:
 
 
 def ndl_findings(name: str, text: str | None = None) -> list[Finding]:
-    """Return what is wrong with a file in NDL, or with `text` in its place.
+    """Return the findings of a file in NDL, or of `text` in its place.
 
     Names that are unlike all of the file are none of it: the configuration may have them.
     """

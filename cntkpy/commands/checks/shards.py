@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def shard_problems(use: Use) -> Iterator[Diagnostic]:
-    """Report what is wrong with the first samples of tar shards.
+    """Report the problems of the first samples of tar shards.
 
     Args:
         use: a section; of others than tar shards there are no problems.

@@ -61,7 +61,7 @@ def _is_left_out(use: Use) -> bool:
 
 
 def _advice(use: Use, wanted: int) -> str | None:
-    """Return what a section says about samples of so many elements."""
+    """Return the hint of a section about samples of `wanted` elements."""
     try:
         return next(filter(None, (declared(use.section).size_advice(wanted) for declared in use.declared)), None)
     except ConfigError:
@@ -133,7 +133,7 @@ def missing_or_wrong(
 
 
 def _what_to_write(name: str, near: str | None, streams: Streams) -> str:
-    """Return what to do about an input without a stream; `near` is the advice about a stream of a similar name."""
+    """Return a hint for an input without a stream; `near` is the advice about a stream of a similar name."""
     if name.lower() in streams.skipped:
         return f"labelType = None at {streams.skipped[name.lower()]} leaves it out; write Category"
     return near or f"streams: {', '.join(stream.name for stream in streams.values())}"

@@ -67,7 +67,7 @@ def table_problems(use: Use) -> Iterator[Diagnostic]:
 
 
 def _place(p: TableParameters, name: str, dim: bool) -> Any:
-    """Return where a stream says which columns it is, or which dimension it has."""
+    """Return the place of a stream's columns or of its dimension."""
     section = p.input.section(name)
     stream = TableStreamParameters(section)
     value = next(filter(None, map(stream.given, ["dim"] if dim else ["columns", "alias", "dim"])), None)

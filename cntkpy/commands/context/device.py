@@ -45,7 +45,7 @@ class Device:
         return "cpu" if self.is_cpu else self.request
 
     def visible(self, local_rank: int) -> list[int] | None:
-        """The GPUs that one of several processes on a machine may use; None: all of them."""
+        """Return the GPUs that one of several processes on a machine may use; None: all of them."""
         if self.number is not None:
             return [self.number]
         return [local_rank] if self.request == "auto" else None
@@ -56,7 +56,7 @@ class Device:
             os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
     def here(self) -> list[Any]:
-        """The devices of this process which were asked for.
+        """Return the devices of this process which were asked for.
 
         Raises:
             UserError: for those that are not there, or that JAX cannot use.
@@ -108,7 +108,7 @@ class Device:
 
 
 def name_of(device: Any) -> str:
-    """Return what the log calls a device of JAX: `CPU`, `GPU 0`, `TPU 1`."""
+    """Return the name of a JAX device in the log: `CPU`, `GPU 0`, `TPU 1`."""
     if device.platform == "cpu":
         return "CPU"
     kind = "GPU" if device.platform in ("cuda", "rocm") else device.platform.upper()
@@ -116,7 +116,7 @@ def name_of(device: Any) -> str:
 
 
 def names_of(devices: Sequence[Any]) -> str:
-    """Return what the log calls several devices: `GPU 0, GPU 1` or `4 CPU devices`."""
+    """Return the names of several devices in the log: `GPU 0, GPU 1` or `4 CPU devices`."""
     if len(devices) > 1 and all(device.platform == "cpu" for device in devices):
         return f"{len(devices)} CPU devices"
     return ", ".join(name_of(device) for device in devices)

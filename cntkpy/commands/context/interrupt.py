@@ -149,7 +149,7 @@ class StopRequest:
 
     @staticmethod
     def _next(reading: socket.socket, seconds: float | None) -> int | None:
-        """The next signal of ours; None after so many seconds without one; 0: no more come."""
+        """Return the next signal of ours; None after `seconds` without one; 0 if no more come."""
         while True:
             if not select.select([reading], [], [], seconds)[0]:
                 return None

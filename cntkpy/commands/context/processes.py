@@ -15,12 +15,12 @@ SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def cntkpy_command(words: list[str]) -> list[str]:
-    """The command of another process of this program."""
+    """Return the command of another process of this program."""
     return [sys.executable, "-P", "-m", "cntkpy", *words]
 
 
 def environment() -> dict[str, str]:
-    """The environment of such a process: it finds the program where this one was found."""
+    """Return the environment of such a process: it finds the program where this one was found."""
     if not sys.path or not sys.path[0] or Path(sys.path[0]).resolve() != HOME:
         return dict(os.environ)
     previous_value = os.environ.get("PYTHONPATH")  # a clone that is not installed, run in its folder

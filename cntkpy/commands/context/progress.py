@@ -19,7 +19,7 @@ NARROW = 100
 
 
 def bar_columns(width: int) -> list["bars.ProgressColumn"]:
-    """Return what a line of the display consists of, on a terminal of so many columns."""
+    """Return the columns of a line of the display, on a terminal of `width` characters."""
     from rich import progress as bars
     from rich.table import Column
 

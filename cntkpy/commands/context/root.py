@@ -21,7 +21,7 @@ from cntkpy.commands.context.run_context import Precision
 
 
 def _joins(value: ConfigValue) -> bool | None:
-    """Return what `parallelTrain` says; None if it is a section of that name for the trainer."""
+    """Return the value of `parallelTrain`; None if it is a section for the trainer."""
     return None if value.lstrip().startswith(("[", "(", "{")) else value.as_bool()
 
 

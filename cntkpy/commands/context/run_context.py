@@ -17,7 +17,7 @@ Precision = Literal["float", "double", "bfloat16"]
 
 
 def data_precision(precision: str) -> Literal["float", "double"]:
-    """The element type of readers and writers in a run of that precision."""
+    """Return the element type of readers and writers in a run of that precision."""
     return "double" if precision == "double" else "float"
 
 
@@ -53,7 +53,7 @@ class TrainingSettings(Protocol):
     """Settings of a training in the configuration."""
 
     def texts(self) -> dict[str, str]:
-        """The values that are given, by path; they are kept with the model."""
+        """Return the values that are given, by path; they are kept with the model."""
         ...
 
     def changed(self, kept: dict[str, str]) -> Iterable[Change]:

@@ -34,7 +34,7 @@ class Script:
         self._section = section
 
     def mention(self, name: str, line: int, column: int) -> Mention | None:
-        """The name at a place of the file `name`."""
+        """Return the name at a place of the file `name`."""
         for mention in self.outline.mentions:
             span = mention.place.span
             if span.line == line and span.column <= column <= span.column + span.length and span.source.name == name:
@@ -42,7 +42,7 @@ class Script:
         return None
 
     def hover(self, mention: Mention) -> str | None:
-        """Return what a name means, in one to three lines."""
+        """Return the meaning of a name, in one to three lines."""
         if mention.library is not None:
             return explained(mention.library)
         definition = mention.definition
@@ -157,7 +157,7 @@ def _inside(outline: Outline, chain: str) -> list[str]:
 
 
 def _function_around(prefix: str) -> str:
-    """The name in front of the innermost bracket that is open at the end of a text; empty if there is none."""
+    """Return the name in front of the innermost bracket that is open at the end of a text; empty if there is none."""
     depth = 0
     for index in range(len(prefix) - 1, -1, -1):
         if prefix[index] in ")]}":
@@ -171,5 +171,5 @@ def _function_around(prefix: str) -> str:
 
 
 def definition_of(mention: Mention) -> Span | None:
-    """Return where the name is defined, if that is in a file of the user."""
+    """Return the place of the definition, if it is in a file of the user."""
     return mention.definition.place.span if mention.definition is not None else None

@@ -126,7 +126,7 @@ class DocumentFindings:
         return [finding for _, several in merged(self._results) for finding in several]
 
     def _of_project(self) -> list[Finding]:
-        """Return what has no effect in a project file; contracts are known when all runs are checked."""
+        """Return the entries of a project file without effect; contracts are known when all runs are checked."""
         project = self.project
         if project is None:
             return []

@@ -22,7 +22,7 @@ class Fix:
 
 
 def fixes(analysis: Analysis, first: int, last: int) -> Iterator[Fix]:
-    """Return what can be corrected in the lines `first` to `last`, from 1."""
+    """Yield the corrections in the lines `first` to `last`, counted from 1."""
     for finding in analysis.findings():
         span = finding.diagnostic.span
         if span is None or span.source.name != analysis.name or not first <= span.line <= last:

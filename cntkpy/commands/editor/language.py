@@ -118,7 +118,7 @@ class Analysis:
             return load_with(run.command_line(absolute=True), {os.path.realpath(self.name): self.text})
 
     def findings(self) -> list[Finding]:
-        """Return what `check` finds in the text; of a file of BrainScript or NDL, what the grammar does not allow.
+        """Return the findings of `check` in the text; of a file of BrainScript or NDL, its syntax errors.
 
         Runs of the project are checked for some time; `checked` knows which are left.
         """
@@ -145,7 +145,7 @@ class Analysis:
         return self._function_at(line, column)
 
     def definition(self, line: int, column: int) -> Span | None:
-        """Return where the variable or section that is named at a place is defined."""
+        """Return the definition of the variable or section that is named at a place."""
         script = self.script_at(line, column)
         if script is not None:
             return brainscript.definition_of(script[1])
@@ -159,7 +159,7 @@ class Analysis:
         return entry.name_span if entry is not None else None
 
     def values(self, line: int, column: int) -> list[str] | None:
-        """The values that may be at a place; None where no value is being written."""
+        """Return the values that may be at a place; None where no value is being written."""
         prefix = self.lines[line - 1][: column - 1]
         location = value_at(prefix)
         if location is None or self.is_script or self.root is None or prefix.count("$") % 2:

@@ -72,7 +72,7 @@ class Documents:
         self._known: dict[str, Analysis] = {}
 
     def analysis(self, uri: str) -> Analysis:
-        """Return what is known of the present text of a document."""
+        """Return the analysis of the current text of a document."""
         text = self._server.workspace.get_text_document(uri).source
         value = self._known.get(uri)
         if value is None or value.text != text:
@@ -84,7 +84,7 @@ class Documents:
         self._known = {uri: Analysis(analysis.text, analysis.name, analysis) for uri, analysis in self._known.items()}
 
     def places(self, uri: str) -> Places:
-        """Return how places of a document are written in the protocol."""
+        """Return the converter of places of a document to the protocol."""
         return Places(self._types, self._server.workspace.get_text_document(uri).position_codec, self.analysis(uri))
 
     def at(self, params: Any) -> tuple[Analysis, int, int]:
@@ -204,7 +204,7 @@ def _add_corrections(types: Any, server: Any, documents: Documents) -> None:
 
 
 def _add_answers(types: Any, server: Any, documents: Documents) -> None:
-    """Return what a name means, where it is defined, what may be at a place."""
+    """Add the answers about the meaning of a name, its definition, and completions."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: Any) -> Any:
@@ -307,7 +307,7 @@ class Places:
 
 
 def _symbol(types: Any, places: Places, symbol: Symbol) -> Any:
-    """An entry of the outline with what is in it."""
+    """Return an entry of the outline with what is in it."""
     kinds = types.SymbolKind
     kind = {
         "command": kinds.Class,
@@ -359,7 +359,7 @@ def _formatted(analysis: Analysis) -> str:
 
 
 def _hover(types: Any, text: str | None) -> Any:
-    """Return what is shown beside a name; None for nothing."""
+    """Return the text shown beside a name; None if there is none."""
     return types.Hover(types.MarkupContent(types.MarkupKind.PlainText, text)) if text else None
 
 

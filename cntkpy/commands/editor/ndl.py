@@ -69,7 +69,7 @@ class NetworkText:
             self._mention(inner)
 
     def at(self, name: str, line: int, column: int) -> Key | None:
-        """Return what is named at a place of the file `name`."""
+        """Return the key that is mentioned at a place of the file `name`."""
         for key, spans in self.mentions.items():
             for span in spans:
                 if (
@@ -201,6 +201,6 @@ def _end(statement: Statement) -> tuple[int, int]:
 
 
 def _span(word: Word) -> Span | None:
-    """Return where a word is in the file; None for what a variable has put there."""
+    """Return the place of a word in the file; None if a variable has put it there."""
     span = word.place.span if word.text else None
     return span if span is not None and span.starts_with(word.text) else None

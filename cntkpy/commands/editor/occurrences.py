@@ -81,7 +81,7 @@ def renamed(analysis: Analysis, line: int, column: int, new: str) -> list[Span]:
 
 
 def _script_at(analysis: Analysis, line: int, column: int) -> tuple[Script, Mention] | None:
-    """The network and the name in it at a place, where that is a parameter of a function, too."""
+    """Return the network and the name in it at a place, where that is a parameter of a function, too."""
     known = analysis.script_at(line, column)
     if known is not None:
         return known
@@ -144,7 +144,7 @@ def _is_name(analysis: Analysis, span: Span, name: str) -> bool:
 
 
 def _of_configuration(analysis: Analysis, scope: Scope, name: str) -> Iterator[Span]:
-    """The definitions of a name in a section, its variables, and its place in a list of commands."""
+    """Yield the definitions of a name in a section, its variables, and its place in a list of commands."""
     spans: dict[tuple[int, int], Span] = {}
     document = _Document(analysis)
 

@@ -16,7 +16,9 @@ _ELEMENTS = re.compile(r"(?<![^\s:,(])[^\s:,(]*$")
 
 
 def value_at(line: str) -> tuple[str, str] | None:
-    """The parameter whose value is being written at the end of a line, and what is written of its last element."""
+    """Return the parameter whose value is being written at the end of a line, and what is written of its last
+    element.
+    """
     match = _BEHIND.search(line)
     if match is None:
         return None

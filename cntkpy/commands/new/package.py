@@ -83,7 +83,7 @@ def make(kind: str, name: str) -> int:
 
 
 def class_name(package: str, ending: str) -> str:
-    """The name of the class: `word_counts` is WordCountsReader, as is `word_counts_reader`."""
+    """Return the name of the class: `word_counts` is WordCountsReader, as is `word_counts_reader`."""
     parts = package.split("_")
     if parts[-1] == ending.lower():
         parts.pop()
@@ -91,7 +91,7 @@ def class_name(package: str, ending: str) -> str:
 
 
 def filled(text: str, words: dict[str, str]) -> str:
-    """A text of a template with the names in it."""
+    """Return a text of a template with the names in it."""
     return STANDS_FOR.sub(lambda result: words[result[0]], text)
 
 
@@ -120,7 +120,7 @@ def _check(name: str, package: str, cls: str, kind: Kind) -> None:
 
 
 def _nearest(name: str) -> str:
-    """Return what to write in place of a name, if it says enough."""
+    """Return a hint with the nearest valid name."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     tidy = re.sub(r"[^a-z0-9]+", "-", spaced.lower()).strip("-")
     return f"write {tidy}" if NAME.fullmatch(tidy) else "write a name such as word-counts"

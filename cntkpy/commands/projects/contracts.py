@@ -47,7 +47,7 @@ class Contract:
             return True
 
     def problems(self, root: ConfigParameters) -> Iterator[Diagnostic]:
-        """Yield what breaks the contract in a configuration.
+        """Yield the values of a configuration that break the contract.
 
         Args:
             root: The configuration, after layering.

@@ -147,7 +147,7 @@ def _is_number(value: Any) -> bool:
 def problems(
     text: TomlText, table: Mapping[str, Any], prefix: Path_, keys: tuple[Key, ...] = KEYS
 ) -> Iterator[Diagnostic]:
-    """Yield what is wrong with a table and those inside it, with places and nearest names.
+    """Yield the problems of a table and of those inside it, with places and nearest names.
 
     Args:
         text: The file.

@@ -17,7 +17,7 @@ from cntkpy.commands.runs.record import Points
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 10, 34
 UNITS = 10_000
-"""The plot is so many units wide and high."""
+"""Width and height of the plot, in units of the drawing."""
 MAX_POINTS = 800
 """Points of a line."""
 MAX_DOTS = 60

@@ -11,7 +11,7 @@ from cntkpy.commands.runs.record import Curves, Points, Run
 from cntkpy.commands.runs.table import differing_texts
 
 MAX_ROWS = 500
-"""Rows of a table of epochs; of longer trainings every so many epochs are shown."""
+"""Most rows of a table of epochs; of longer trainings every n-th epoch is shown."""
 
 
 def trainings(runs: Sequence[Run]) -> list[tuple[Run, Curves]]:

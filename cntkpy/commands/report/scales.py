@@ -35,7 +35,7 @@ class Axis:
         return cls(0.0 if not log and low >= 0 > start else start, high + room, log)
 
     def place(self, value: float) -> float | None:
-        """Return where a value stands, from 0 to 1; None: an axis of logarithms has no place for it."""
+        """Return the position of a value, from 0 to 1; None if a logarithmic axis has none for it."""
         if not math.isfinite(value) or (self.log and value <= 0):
             return None
         return ((math.log10(value) if self.log else value) - self.low) / (self.high - self.low)

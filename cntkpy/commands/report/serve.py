@@ -36,9 +36,9 @@ TOKEN_BYTES = 24
 LIVE_SECONDS = 2
 """Seconds between two questions of the page."""
 SHARE = 10
-"""The page asks more seldom if it takes more than so many parts of the time to make."""
+"""Largest share of the time that making the page may take; the page asks less often to keep it."""
 REQUEST_SECONDS = 10
-"""A connection that sends no request for so long is closed."""
+"""Seconds without a request after which a connection is closed."""
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",

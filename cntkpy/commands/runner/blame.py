@@ -29,7 +29,8 @@ REPORT = "This is a defect of cntkpy, not of your configuration. Please report i
 
 
 def placed(error: UserError, section: ConfigParameters, command: str, span: Span | None) -> UserError:
-    """The error of a command with a place: the value that it names, or the reader, or else `span`; and the command.
+    """Return the error of a command with a place: the value that it names, or the reader, or else `span`; and the
+    command.
 
     Args:
         error: what ended the command.

@@ -19,7 +19,9 @@ THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def shares(cores: Collection[int], workers: int) -> list[set[int]]:
-    """The cores of each worker, neighbours together; where there are fewer than workers, each has all of them."""
+    """Return the cores of each worker, neighbours together; where there are fewer than workers, each has all of
+    them.
+    """
     if len(cores) < workers:
         return [set(cores)] * workers
     ordered = sorted(cores, key=place)
@@ -28,7 +30,9 @@ def shares(cores: Collection[int], workers: int) -> list[set[int]]:
 
 
 def sharing(environment: Mapping[str, str], cores: Collection[int], workers: int) -> dict[str, str]:
-    """The environment of one of several processes that share the cores: as many threads as its share has cores."""
+    """Return the environment of one of several processes that share the cores: as many threads as its share has
+    cores.
+    """
     shared = {name: str(max(1, len(cores) // workers)) for name in THREADS}
     return shared | dict(environment) | {ALL_CORES: ",".join(map(str, cores))}
 

@@ -56,7 +56,9 @@ class EarlierEvents:
 
 
 def _epochs(path: Path) -> list[tuple[str, int, tuple[Any, ...], str]]:
-    """The lines of a file that are about epochs: the command, the epoch, what tells one from another, the line."""
+    """Return the lines of a file that are about epochs: the command, the epoch, what tells one from another, the
+    line.
+    """
     try:
         text = read_input(path, MAX_BYTES).decode("utf-8", "replace")
     except OSError:

@@ -157,7 +157,7 @@ class Log:
         self.path = path if path != "-" else ""
 
     def add_events(self, path: str, span: Span | None = None) -> None:
-        """Write what happens as JSON to `path`, too; `span` is where the path is given."""
+        """Also write events as JSON to `path`; `span` is the place of the path in the configuration."""
         from cntkpy.commands.runner.log_events import EventHandler
 
         try:

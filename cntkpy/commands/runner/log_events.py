@@ -22,7 +22,9 @@ from cntkpy.commands.runner.earlier_events import EarlierEvents
 
 
 def event_of(record: logging.LogRecord) -> dict[str, Any] | None:
-    """The event of a log record without secrets of URLs: its own one, or that it is a warning; None: it has none."""
+    """Return the event of a log record without secrets of URLs: its own one, or that it is a warning; None: it has
+    none.
+    """
     event = getattr(record, "event", None)
     if event is not None or record.levelno != logging.WARNING:
         return shareable(event)

@@ -259,7 +259,7 @@ def _need_extras(commands: list[Command]) -> None:
 
 
 def _listen(words: list[str], top: TopLevel, opened: run_log.Log, events: str, rank: int) -> None:
-    """Add what gets the events of the run, and log the first one.
+    """Add the receivers of the run's events, and log the first event.
 
     Args:
         words: of the command line.
@@ -332,7 +332,7 @@ def _warn(warnings: list[Finding], earlier: int) -> None:
 
 
 def _other_settings(commands: list[Command]) -> Iterator[Diagnostic]:
-    """Report what trainings that continue find otherwise than when they began."""
+    """Report settings that have changed since a training that continues began."""
     from cntkpy.commands.actions.training import TrainingParameters, other_recipe, other_settings
 
     for command in commands:

@@ -29,7 +29,7 @@ class Workers:
         self.meeting: Rendezvous | None = None
 
     def find(self, wanted: bool | None) -> None:
-        """Look who has started this process. `wanted` is `parallelTrain`: False leaves it alone, whoever did."""
+        """Find the launcher of this process. `wanted` is `parallelTrain`: with False the process stays alone."""
         self.meeting = None if wanted is False else find_meeting(os.environ)
 
     @property

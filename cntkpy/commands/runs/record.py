@@ -115,7 +115,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Result:
-    """Result of a test: the averages of nodes over so many samples."""
+    """Result of a test: the averages of nodes, and the number of samples."""
 
     command: str
     nodes: dict[str, float]

@@ -24,7 +24,7 @@ COMPLETED = ("COMPLETED.", "__COMPLETED__")
 
 
 def log_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Return what the lines of a log say, as events."""
+    """Yield the events that the lines of a log tell."""
     command = ""
     for line in lines:
         values = _event(line)

@@ -122,7 +122,7 @@ class Space:
         return Span(Source(f"<argument {number + 1}>", self.words[number], argument=number + 1), 1, 1)
 
     def first(self) -> dict[str, str]:
-        """One value for every path."""
+        """Return one value for every path."""
         return {path: text for axis in self.axes for path, text in axis.to_check[0].items()}
 
 

@@ -20,7 +20,7 @@ class Console(Protocol):
         ...
 
     def show(self, text: str) -> None:
-        """Show what is running, in place of what was shown before."""
+        """Show the running trials, in place of the text before."""
         ...
 
 

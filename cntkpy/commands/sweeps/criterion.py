@@ -1,4 +1,4 @@
-"""By which number trials are compared, and how the events of a run give it."""
+"""The number that compares trials, and its extraction from the events of a run."""
 
 from __future__ import annotations
 

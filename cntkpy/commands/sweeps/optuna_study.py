@@ -65,7 +65,7 @@ STATES: Mapping[TrialState, State] = {
     TrialState.FAIL: "failed",
 }
 UNPLACED = timedelta(seconds=60)
-"""A trial that has no folder so long after its start was taken by a process that was killed at once."""
+"""Seconds after which a trial without a folder counts as taken by a process that was killed at once."""
 
 
 class OptunaStudy:

@@ -100,7 +100,7 @@ Points = Grid | Draws
 
 
 def combination(axes: Sequence[Axis], number: int) -> dict[str, str]:
-    """One combination of finitely many."""
+    """Return one combination of finitely many."""
     values: list[dict[str, str]] = []
     for axis in reversed(axes):
         number, index = divmod(number, size(axis) or 1)

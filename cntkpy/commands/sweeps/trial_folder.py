@@ -87,7 +87,7 @@ class TrialFolder:
                 path.unlink()
 
     def end(self, succeeded: bool) -> None:
-        """Put what earlier runs have logged in front of the log; remove what a run that `succeeded` has printed."""
+        """Put the log of earlier runs in front of the log; remove the output of a run that `succeeded`."""
         for path in (self.log, self.events):
             if previous_text := _read(_before(path)):
                 there = _read(path)
@@ -137,7 +137,7 @@ class Follower:
 
 
 def seconds_of(events: Iterator[dict[str, Any]]) -> float:
-    """Return how long the epochs took that have finished."""
+    """Return the total time of the finished epochs, in seconds."""
     return sum(plain.finite(event.get("seconds")) or 0.0 for event in events if event.get("event") == "epoch finished")
 
 

@@ -139,7 +139,7 @@ def _copy(path: str, output: str, target: Format, quiet: bool, columns: NamedCol
 def _read(
     words: list[str], streams: list[Stream], source_format: str | None, precision: str, columns: NamedColumns
 ) -> tuple[Input, list[str]]:
-    """Return what is converted, and the files that the words name."""
+    """Return the input of a conversion, and the files that the words name."""
     from cntkpy.readers.convert.formats import format_of
 
     source = None if any(map(is_config_word, words)) else format_of(words[0], source_format, "--from")
@@ -170,7 +170,9 @@ def _no_stream_twice(streams: list[Stream]) -> None:
 
 
 def _chosen(asked: list[Stream], available: list[Stream]) -> list[Stream]:
-    """The streams to be written: those asked for, which must be there and have the dimension that is asked for."""
+    """Return the streams to be written: those asked for, which must be there and have the dimension that is asked
+    for.
+    """
     by_name = {stream.name: stream for stream in available}
     for stream in asked:
         if stream.name not in by_name:
@@ -187,7 +189,7 @@ def _chosen(asked: list[Stream], available: list[Stream]) -> list[Stream]:
 
 
 def _losses(target: Format, precision: str, sequences: int, samples: int) -> list[str]:
-    """Return what a format does not hold of what was converted."""
+    """Return the losses of a conversion to a format."""
     lost: list[str] = []
     if samples != sequences and not target.sequences:
         lost.append(f"{target.name} holds single samples: where sequences begin is lost; npz and ctf keep it")
@@ -234,7 +236,7 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
 
 
 def _section_of(words: list[str], precision: str) -> Input:
-    """Return what the reader section of a configuration reads, in the order of the data and in whole sequences."""
+    """Return the data of a reader section as an input: whole sequences in the order of the data."""
     from cntkpy.commands.tools.preview import find_reader_section, placing
     from cntkpy.readers.convert.sources import from_reader
     from cntkpy.readers.registry import create_reader

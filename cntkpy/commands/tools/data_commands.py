@@ -114,7 +114,7 @@ def preview_command(
     form: str,
     import_modules: bool,
 ) -> int:
-    """Show what a reader section reads."""
+    """Show the first minibatches of a reader section."""
     from cntkpy.commands.tools.preview import preview
 
     return preview(

@@ -68,7 +68,7 @@ def diff(words: list[str], origins: bool = False, open_: bool = False, form: str
 
 
 def values(root: ConfigParameters, errors: list[ConfigError]) -> dict[str, Value]:
-    """All values by their full names in lower case; the errors of those that cannot be read are appended."""
+    """Return all values by their full names in lower case; the errors of those that cannot be read are appended."""
     uses = {use.section.path.partition(":")[2].lower(): use for use in section_map(root).walk()}
     result: dict[str, Value] = {}
     for name, node in _all_values(root, [], network_texts(root)):
@@ -82,7 +82,7 @@ def values(root: ConfigParameters, errors: list[ConfigError]) -> dict[str, Value
 
 
 def _all_values(section: ConfigParameters, prefix: list[str], texts: frozenset[str]) -> Iterator[tuple[str, Node]]:
-    """Every value with its full name, those in sections of any bracket too; a section only when it is empty."""
+    """Yield every value with its full name, those in sections of any bracket too; a section only when it is empty."""
     for node in nodes(section):
         names = [*prefix, node.name]
         if node.is_default and not (section.parent is not None and section.parent.exists(node.name)):
@@ -95,7 +95,7 @@ def _all_values(section: ConfigParameters, prefix: list[str], texts: frozenset[s
 
 
 def _opened(section: ConfigParameters, node: Node) -> ConfigParameters | None:
-    """The section that a text in `{ }` or `( )` is; None if it is a list, a network, or anything else."""
+    """Return the section that a text in `{ }` or `( )` is; None if it is a list, a network, or anything else."""
     entry = section.definition(node.name)
     if entry is None or not entry.begins_with_name or not is_set(node.value):
         return None
@@ -125,7 +125,7 @@ Pair = tuple[Value | None, Value | None]
 
 
 def pairs(old: dict[str, Value], new: dict[str, Value]) -> Iterator[Pair]:
-    """The values that are not the same, in the order of the first configuration, what is new at the end."""
+    """Yield the values that are not the same, in the order of the first configuration, what is new at the end."""
     for key in dict.fromkeys([*old, *new]):
         previous_value, after = old.get(key), new.get(key)
         if previous_value is None or after is None or previous_value.meaning != after.meaning:

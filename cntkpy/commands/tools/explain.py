@@ -26,7 +26,7 @@ Fact = tuple[str, str]
 
 
 def explain(words: list[str], form: str = "text") -> int:
-    """Print what is known of the value that `words` name, as `text` or `json`; return the exit status."""
+    """Print the facts about the value that `words` name, as `text` or `json`; return the exit status."""
     sorted_words = sort_words(words, files=1)
     if len(sorted_words.rest) != 1:
         raise click.UsageError("Name one value, for instance train/SGD/maxEpochs or train.SGD.maxEpochs.")
@@ -41,7 +41,7 @@ def explain(words: list[str], form: str = "text") -> int:
 
 
 def as_text(facts: list[Fact]) -> str:
-    """The first fact, then the others, a line each."""
+    """Return the first fact, then the others, a line each."""
     return "".join(f"  {about:8} {text}\n" if about else f"{text}\n" for about, text in facts)
 
 
@@ -52,7 +52,7 @@ def as_json(facts: list[Fact]) -> str:
 
 
 def explanation(root: ConfigParameters, path: str) -> Iterator[Fact]:
-    """The facts of an explanation."""
+    """Yield the facts of an explanation."""
     names = split_path(root, path)
     if inside := _in_network(names):
         yield from _node(root, *inside)
@@ -91,7 +91,9 @@ def explanation(root: ConfigParameters, path: str) -> Iterator[Fact]:
 
 
 def _in_network(names: list[str]) -> tuple[str | None, str] | None:
-    """The command and the node, if a path goes into a network in BrainScript: train/BrainScriptNetworkBuilder/z."""
+    """Return the command and the node, if a path goes into a network in BrainScript:
+    train/BrainScriptNetworkBuilder/z.
+    """
     keys = (BRAIN_SCRIPT.name.lower(), EXPERIMENTAL.name.lower())
     index = next((index for index, name in enumerate(names) if name.lower() in keys), None)
     if index is None or index + 1 >= len(names):
@@ -100,7 +102,7 @@ def _in_network(names: list[str]) -> tuple[str | None, str] | None:
 
 
 def _node(root: ConfigParameters, command: str | None, name: str) -> Iterator[Fact]:
-    """The facts of an explanation of a node."""
+    """Yield the facts of an explanation of a node."""
     from cntkpy.commands.described_network import describe_network
     from cntkpy.commands.tools.show_network import node_facts
 

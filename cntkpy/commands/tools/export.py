@@ -62,7 +62,7 @@ def export_file(asked: Asked) -> int:
 
 
 def _mean(network: "ValidatedNetwork", text: str) -> "tuple[str, np.ndarray]":
-    """The mean picture of `INPUT=FILE`, in the order of memory of the input.
+    """Return the mean picture of `INPUT=FILE`, in the order of memory of the input.
 
     Raises:
         UserError: the input is no image, or one of another size; the file cannot be read.

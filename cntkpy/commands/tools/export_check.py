@@ -87,7 +87,7 @@ def _shaped(array: np.ndarray, node: Node) -> np.ndarray:
 
 
 def _sequences(minibatch: Minibatch, name: str) -> list[np.ndarray]:
-    """The sequences of a stream, each (steps, elements)."""
+    """Return the sequences of a stream, each (steps, elements)."""
     layout, stored = minibatch.layouts[name], minibatch.streams[name]
     dense: Any = stored.toarray() if hasattr(stored, "toarray") else stored
     values = np.asarray(dense).reshape(layout.T, layout.S, -1)

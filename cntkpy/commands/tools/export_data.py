@@ -256,7 +256,7 @@ def _pictures(
 
 
 def _statements(transform: Any, gray: bool) -> tuple[list[str], str]:
-    """The statements of a transform, and the file of the mean picture that it subtracts.
+    """Return the statements of a transform, and the file of the mean picture that it subtracts.
 
     Raises:
         UserError: it draws random numbers, or has no code.
@@ -278,7 +278,7 @@ def _statements(transform: Any, gray: bool) -> tuple[list[str], str]:
 
 
 def _crop(crop: Any) -> list[str]:
-    """A part from the middle of the picture."""
+    """Return a part from the middle of the picture."""
     drawn = crop.kind != "center" or crop.flip or crop.aspect != (1.0, 1.0)
     drawn = drawn or (crop.jitter and (crop.side[0] != crop.side[1] or crop.area[0] != crop.area[1]))
     if drawn:
@@ -301,7 +301,7 @@ def _crop(crop: Any) -> list[str]:
 
 
 def _scale(scale: Any) -> list[str]:
-    """The picture in another size."""
+    """Return the picture in another size."""
     from cntkpy.readers.formats.image.transforms.scale import INTERPOLATIONS
 
     if scale.mode != "fill":

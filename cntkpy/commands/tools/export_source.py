@@ -140,7 +140,7 @@ def _check_outputs(network: ValidatedNetwork, asked: AskedSource) -> None:
 
 
 def _data(read: _Read, source: Source) -> list[Data]:
-    """The first minibatches of the reader of a configuration, if it can be opened."""
+    """Return the first minibatches of the reader of a configuration, if it can be opened."""
     from cntkpy.commands.tools.export_check import reader_data
 
     if read.section is None:
@@ -162,7 +162,7 @@ def _training(read: _Read, settings: Settings, asked: AskedSource) -> Written:
 
 
 def _read(asked: AskedSource) -> _Read:
-    """The network of a model file, or of a command of a configuration."""
+    """Return the network of a model file, or of a command of a configuration."""
     from cntkpy.networks.files.model_file import load_model
     from cntkpy.networks.files.recognise import is_model
 
@@ -173,7 +173,7 @@ def _read(asked: AskedSource) -> _Read:
 
 
 def _of_configuration(asked: AskedSource) -> _Read:
-    """The trained model of a command, if there is one; else the network as it is before training."""
+    """Return the trained model of a command, if there is one; else the network as it is before training."""
     from cntkpy.networks.files.model_file import load_model
 
     root = load([f"configFile={asked.model}"])
@@ -190,7 +190,7 @@ def _of_configuration(asked: AskedSource) -> _Read:
 
 
 def _described(root: ConfigParameters, command: str) -> Described:
-    """The network of a command.
+    """Return the network of a command.
 
     Raises:
         ConfigError: there is no such command with a network.

@@ -72,7 +72,7 @@ def format_files(words: list[str], check: bool = False, show_diff: bool = False)
 
 
 def format_text(text: str, name: str = "<text>") -> str:
-    """The text in the layout of this program. A text that cannot be read is an error."""
+    """Return the text in the layout of this program. A text that cannot be read is an error."""
     if is_script(name):
         return _script(text, name)
     plain = _INCLUDE.sub("", text)
@@ -87,7 +87,7 @@ def format_text(text: str, name: str = "<text>") -> str:
 
 
 def _script(text: str, name: str) -> str:
-    """A file of BrainScript in the layout of this program."""
+    """Return a file of BrainScript in the layout of this program."""
     from cntkpy.commands.tools.format_brainscript import layout
     from cntkpy.networks.builders.brainscript.language.parse import parse_members
     from cntkpy.networks.builders.brainscript.language.source import text_of_string
@@ -99,12 +99,12 @@ def _script(text: str, name: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The lines of a text without the blanks around them and without empty ones."""
+    """Return the lines of a text without the blanks around them and without empty ones."""
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 def _tree(text: str) -> Any:
-    """Return what a text says, blanks at the ends of lines inside of brackets aside."""
+    """Return the parsed text, except blanks at ends of lines inside of brackets."""
     return _normal(Export(parse(text), unresolved=True, on_error=lambda error: f"<{error.kind}>").tree())
 
 
@@ -129,7 +129,7 @@ class _Layout:
         """The lines so far of a network in BrainScript, the one that opens it first, while inside it."""
 
     def lines(self, text: str) -> str:
-        """All lines in the new layout."""
+        """Return all lines in the new layout."""
         result: list[str] = []
         for line in text.replace("\r\n", "\n").split("\n"):
             new = self._line(line)
@@ -146,7 +146,7 @@ class _Layout:
         return "".join(line + "\n" for line in result)
 
     def _script(self) -> list[str]:
-        """The lines of a network in BrainScript, which ends here."""
+        """Return the lines of a network in BrainScript, which ends here."""
         from cntkpy.commands.tools.format_brainscript import layout
 
         opening, *lines = self.script or [""]
@@ -194,6 +194,6 @@ class _Layout:
 
 
 def _code(line: str) -> tuple[str, str]:
-    """A line without its comment, and the comment."""
+    """Return a line without its comment, and the comment."""
     match = _COMMENT.search(line)
     return (line[: match.start()], line[match.start() :]) if match else (line, "")

@@ -75,7 +75,9 @@ def layout(lines: list[str], level: int = 0, opening: str = "") -> list[str]:
 
 
 def _scanned(text: str, starts: list[int]) -> tuple[set[int], dict[int, list[tuple[str, bool]]]]:
-    """The lines that begin inside a text or comment, and the brackets of each line: (open or close, of a call)."""
+    """Return the lines that begin inside a text or comment, and the brackets of each line: (open or close, of a
+    call).
+    """
     inside: set[int] = set()
     brackets: dict[int, list[tuple[str, bool]]] = {number: [] for number in range(len(starts))}
     for token in _TOKENS.finditer(text):
@@ -92,7 +94,7 @@ def _scanned(text: str, starts: list[int]) -> tuple[set[int], dict[int, list[tup
 
 
 def _after(stack: list[_Open], brackets: list[tuple[str, bool]], indent: int) -> list[_Open]:
-    """The brackets that are open after a line."""
+    """Return the brackets that are open after a line."""
     stack = list(stack)
     for kind, call in brackets:
         if kind == "open":

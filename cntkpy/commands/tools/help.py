@@ -26,7 +26,7 @@ _LINK = re.compile(r"\[([^\]\[]*)\]\([^()]*\)")
 
 
 def help_on(name: str | None) -> int:
-    """Print what is known under a name, or all sections; return the exit status."""
+    """Print the help on a name, or all sections; return the exit status."""
     if name is None:
         sys.stdout.write(overview())
         return 0
@@ -42,14 +42,14 @@ def help_on(name: str | None) -> int:
 
 
 def overview() -> str:
-    """All sections, one a line."""
+    """Return all sections, one a line."""
     rows = [(topic.name, topic.meaning) for topic in topics()]
     lines = [f"  {name:28} {meaning[:90]}\n" for name, meaning in rows]
     return "Sections and actions; `cntkpy help NAME` explains more, also any parameter or function:\n" + "".join(lines)
 
 
 def explanations(name: str) -> Iterator[str]:
-    """All that is called so: sections, parameters, functions, commands of MEL, findings."""
+    """Yield all that is called so: sections, parameters, functions, commands of MEL, findings."""
     for topic in find_topics(name):
         yield section_text(topic)
     parameters = sorted(find_parameters(name), key=_rank)
@@ -89,13 +89,13 @@ def _plain(markdown: str) -> str:
 
 
 def _rank(entry: tuple[Topic, Parameter[Any]]) -> tuple[bool, bool]:
-    """The order of parameters with one name: what a training reads first, what is ignored last."""
+    """Return the order of parameters with one name: what a training reads first, what is ignored last."""
     topic, parameter = entry
     return parameter.help.startswith("Ignored"), topic.name != "SGD"
 
 
 def section_text(topic: Topic) -> str:
-    """A section with all its parameters."""
+    """Return a section with all its parameters."""
     lines = [f"{topic.name} ({topic.kind}): {topic.meaning}"]
     if topic.example:
         lines += ["", *(f"    {line}" for line in topic.example.split("\n"))]

@@ -27,7 +27,7 @@ def list_names(group: str | None = None, form: str = "text") -> int:
 
 
 def names(group: str) -> Iterator[tuple[str, str]]:
-    """The names of a group with their origins."""
+    """Yield the names of a group with their origins."""
     if group == "findings":
         from cntkpy.cntk_config.base.kinds import RULES
 

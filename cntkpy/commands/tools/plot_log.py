@@ -15,7 +15,7 @@ FORMATS = ("png", "svg", "pdf")
 
 
 def read_curves(path: Path) -> list[Curves]:
-    """The curves of the trainings of a log, or of a `.jsonl` file of events.
+    """Return the curves of the trainings of a log, or of a `.jsonl` file of events.
 
     Raises:
         UserError: if the file cannot be read or has no epochs.
@@ -33,7 +33,7 @@ def read_curves(path: Path) -> list[Curves]:
 
 
 def choose_node(runs: list[Curves], name: str | None) -> str:
-    """The node to draw: the one asked for, or the training criterion of the first run."""
+    """Return the node to draw: the one asked for, or the training criterion of the first run."""
     known = list(dict.fromkeys(node for run in runs for node in [*run.training, *run.between]))
     if name is None:
         return known[0]
@@ -87,7 +87,9 @@ def draw(runs: list[Curves], node: str, out: Path) -> None:
 
 
 def _without_twins(logs: list[str]) -> list[str]:
-    """The files without logs whose event files (`.jsonl` at the end of the name) are among them: both are one run."""
+    """Return the files without logs whose event files (`.jsonl` at the end of the name) are among them: both are one
+    run.
+    """
     return [log for log in logs if f"{log}{EVENTS}" not in logs]
 
 

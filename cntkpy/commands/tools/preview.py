@@ -95,7 +95,9 @@ def placing(section: ConfigParameters) -> Generator[None]:
 
 
 def find_reader_section(words: list[str]) -> tuple[ConfigParameters, str]:
-    """The reader section that words name, and its path; without a path, that of the first command that has one."""
+    """Return the reader section that words name, and its path; without a path, that of the first command that has
+    one.
+    """
     chosen = sort_words(words, files=1)
     if len(chosen.rest) > 1:
         raise click.UsageError(f"One path at most can be named; there are: {' '.join(chosen.rest)}")
@@ -135,7 +137,7 @@ def _is_reader(section: ConfigParameters) -> bool:
 def describe(
     section: ConfigParameters, name: str, minibatches: int, size: int, samples: int, picture: Path | None = None
 ) -> dict[str, Any]:
-    """Return what the first minibatches of a reader hold, as JSON-able data; draw the first one into `picture`."""
+    """Return the first minibatches of a reader as JSON-able data; draw the first minibatch into `picture`."""
     from cntkpy.readers.registry import create_reader
 
     precision = data_precision(str(RootParameters(section).precision))
@@ -263,7 +265,7 @@ def _kind(section: ConfigParameters) -> str:
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """The description for people."""
+    """Return the description for people."""
     speed = data["speed"]
     head = f"{data['section']}: {data['reader']}"
     if data["samples"]:

@@ -71,7 +71,7 @@ def _panel(figure: Any, axes: Any, stream: StreamInformation, minibatch: Minibat
 
 
 def first_samples(minibatch: Minibatch, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The first samples of a stream, one sequence after the other, dense (n, dim); where each ends, int64[m]."""
+    """Return the first samples of a stream, one sequence after the other, dense (n, dim); where each ends, int64[m]."""
     data, layout = minibatch.streams[name], minibatch.layouts[name]
     rows: list[np.ndarray] = []
     ends: list[int] = []

@@ -98,7 +98,7 @@ def fill_in(root: ConfigParameters) -> None:
 
 
 def _holder(root: ConfigParameters, names: list[str]) -> list[str]:
-    """The path under which a section really stands; a reader may be one of the top level."""
+    """Return the path under which a section really stands; a reader may be one of the top level."""
     if len(names) > 1 and not root.section(names[0]).exists_current(names[1]):
         return names[1:]
     return names

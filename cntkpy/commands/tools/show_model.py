@@ -46,7 +46,7 @@ def _print(path: str, data: dict[str, Any], form: str) -> None:
 
 
 def _records(path: str) -> "Records | None":
-    """Return what a file of CNTK says; None if it is another file, or damaged."""
+    """Return the records of a file of CNTK; None if it is another file, or damaged."""
     from cntkpy.networks.files.cntk_binary.load import load_records
     from cntkpy.networks.files.cntk_binary.recognise import is_cntk
 
@@ -59,7 +59,7 @@ def _records(path: str) -> "Records | None":
 
 
 def _described(records: "Records") -> dict[str, Any]:
-    """Return what is shown of a file that cannot become a network."""
+    """Return the description of a file that cannot become a network."""
     nodes = [_record(record) for record in sorted(records.records.values(), key=lambda record: record.name.lower())]
     return _found(records.precision, nodes, records.groups)
 
@@ -80,7 +80,7 @@ def _record(record: "Record") -> dict[str, Any]:
 
 
 def describe(network: "Network") -> dict[str, Any]:
-    """Return what is shown of a network, as plain data."""
+    """Return the description of a network, as plain data."""
     nodes = [_node(node) for node in _in_order(network)]
     groups = {group: [node.name for node in members] for group, members in network.groups.items()}
     return _found(network.precision, nodes, groups)

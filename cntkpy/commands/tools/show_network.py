@@ -94,7 +94,7 @@ def _described(words: list[str]) -> Described:
 
 
 def describe(described: Described) -> dict[str, Any]:
-    """Return what is shown of a network, as plain data."""
+    """Return the description of a network, as plain data."""
     network = described.network
     nodes = [_node(node, described.trails.get(node, [])) for node in network.nodes.values()]
     return {
@@ -131,7 +131,7 @@ def _node(node: Node, trail: list[str]) -> dict[str, Any]:
 
 
 def lines(data: dict[str, Any]) -> list[str]:
-    """The table of a network: name, operation, shape, parameters, and where it was made."""
+    """Return the table of a network: name, operation, shape, parameters, and where it was made."""
     nodes = data["nodes"]
     rows = [
         (
@@ -154,7 +154,7 @@ def lines(data: dict[str, Any]) -> list[str]:
 
 
 def node_facts(described: Described, node: Node) -> Iterator[tuple[str, str]]:
-    """All about one node: what it is, what it takes and who takes it, and where it was made."""
+    """Yield all about one node: what it is, what it takes and who takes it, and where it was made."""
     row = _node(node, described.trails.get(node, []))
     yield "", f"{node.name} = {node.operation}" + (f" ({', '.join(row['inputs'])})" if row["inputs"] else "")
     yield "shape", _shape_text(row)

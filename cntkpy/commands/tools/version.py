@@ -21,7 +21,7 @@ VARIABLES = ("JAX_PLATFORMS", "XLA_FLAGS", "JAX_ENABLE_X64", "NUMBA_DISABLE_JIT"
 
 
 def describe(verbose: bool) -> str:
-    """The version; with `verbose` also system, Python, packages, plug-ins and variables, one a line."""
+    """Return the version; with `verbose` also system, Python, packages, plug-ins and variables, one a line."""
     first = f"cntkpy {__version__}\n"
     return first + "".join(f"  {name:24} {text}\n" for name, text in _facts()) if verbose else first
 

@@ -69,7 +69,7 @@ def check_name(name: str, span: Span | None = None) -> None:
 
 
 def find_tracker(place: Place, span: Span | None = None) -> Callable[[], Tracker]:
-    """Return what makes the tracker of a place; its package is imported only then.
+    """Return a factory of the tracker of a place; its package is imported only when called.
 
     Raises:
         ConfigError: there is none of this name, or its package is not installed: better now than after the training.

@@ -37,12 +37,12 @@ def reset_random_seed(value: int = 1) -> None:
 
 
 def get_random_seed() -> int:
-    """The seed that the next random parameter has, if its initializer names none."""
+    """Return the seed that the next random parameter has, if its initializer names none."""
     return SEEDS.count + 1
 
 
 def is_random_seed_fixed() -> bool:
-    """True: without `set_fixed_random_seed` seeds are 1, 2, 3, ..."""
+    """Return True: without `set_fixed_random_seed` seeds are 1, 2, 3, ..."""
     return True
 
 

@@ -29,7 +29,7 @@ def set_global_option(key: str, value: Any) -> None:
 
 
 def get_global_option(key: str, default_value: Any) -> Any:
-    """The value of `set_global_option`; where there is none, `default_value`."""
+    """Return the value of `set_global_option`; where there is none, `default_value`."""
     return _global.get(key, default_value)
 
 

@@ -16,17 +16,17 @@ _excluded: set[Device] = set()
 
 
 def cpu() -> Device:
-    """The CPU."""
+    """Return the CPU."""
     return CPU
 
 
 def gpu(device_id: int) -> Device:
-    """A GPU."""
+    """Return a GPU."""
     return Device("gpu", device_id)
 
 
 def all_devices() -> list[Device]:
-    """The devices of this machine."""
+    """Return the devices of this machine."""
     from cntkpy.networks.arrays.lazy import jax
 
     try:
@@ -67,7 +67,7 @@ def set_default_device(new_default_device: Device) -> None:
 
 
 def use_default_device() -> Device:
-    """The device that is computed on."""
+    """Return the device that is computed on."""
     from cntkpy.networks.arrays.lazy import default_device
 
     device = default_device()
@@ -141,7 +141,7 @@ class _Kind(type):
     """Lets devices that functions give be instances, and calls give such devices."""
 
     def __call__(cls, kind: str, number: int = 0) -> Any:
-        """A device, see `Device`."""
+        """Return a device, see `Device`."""
         return Device(kind, number)
 
     def __instancecheck__(cls, instance: object) -> bool:

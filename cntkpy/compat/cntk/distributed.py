@@ -35,19 +35,19 @@ class Communicator(OwnCommunicator):
 
     @staticmethod
     def current_worker() -> WorkerDescriptor:
-        """This worker."""
+        """Return this worker."""
         return WorkerDescriptor(OwnCommunicator.rank(), socket.gethostname())
 
     @staticmethod
     def workers() -> list[WorkerDescriptor]:
-        """All workers; of others than this one, the machine is not known."""
+        """Return all workers; of others than this one, the machine is not known."""
         here = Communicator.current_worker()
         ranks = range(OwnCommunicator.num_workers())
         return [here if rank == here.global_rank else WorkerDescriptor(rank) for rank in ranks]
 
 
 def mpi_communicator() -> Communicator:
-    """The workers of this program, whoever has started them."""
+    """Return the workers of this program, whoever has started them."""
     return Communicator()
 
 
@@ -56,13 +56,13 @@ class DistributedLearner(OwnLearner):
 
     @classmethod
     def of(cls, learner: OwnLearner) -> Self:
-        """The same learner, with CNTK's names."""
+        """Return the same learner, with CNTK's names."""
         worker = cls.__new__(cls)
         vars(worker).update(vars(learner))
         return worker
 
     def communicator(self) -> Communicator:
-        """The communicator of the workers."""
+        """Return the communicator of the workers."""
         return Communicator()
 
 

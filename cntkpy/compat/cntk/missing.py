@@ -95,11 +95,11 @@ BETA_FILES = ("persist", "utils")
 """Modules of betas that have functions of their own here."""
 
 LISTED = 60
-"""A message lists so many names at most."""
+"""Most names that a message lists."""
 
 
 def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` for names that it does not have.
+    """Return a module's `__getattr__` for names that it does not have.
 
     Args:
         module: the module as CNTK calls it.

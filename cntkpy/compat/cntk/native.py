@@ -120,11 +120,11 @@ class NDShape(tuple[int, ...]):
         return tuple(self)
 
     def rank(self) -> int:
-        """Return how many axes there are."""
+        """Return the number of axes."""
         return len(self)
 
     def total_size(self) -> int:
-        """Return how many elements there are."""
+        """Return the number of elements."""
         return math.prod(self)
 
     def sub_shape(self, begin_axis: int = 0, end_axis: int | None = None) -> NDShape:

@@ -39,7 +39,7 @@ class Type:
         return {"shape": self.shape, "is_sparse": self.sparse}[argument]
 
     def variable(self, name: str) -> Function:
-        """An input of this type."""
+        """Return an input of this type."""
         if self.axis is None:
             return input_variable(self.shape, is_sparse=self.sparse, name=name)
         return sequence_input(self.shape, is_sparse=self.sparse, sequence_axis=self.axis or None, name=name)
@@ -101,7 +101,7 @@ class SequenceOver(metaclass=SequenceOverMeta):
 
 
 def Signature(*args: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator below `Function`: the types of the parameters."""
+    """Return a decorator below `Function`: the types of the parameters."""
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         f.__annotations__ = {**dict(zip(inspect.signature(f).parameters, args, strict=False)), **kwargs}

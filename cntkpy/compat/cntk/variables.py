@@ -22,7 +22,7 @@ class _Kind(type):
     has: Callable[[VariableMixin], bool]
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        """A function of this kind."""
+        """Return a function of this kind."""
         return cls.make(*arguments, **named)
 
     def __instancecheck__(cls, instance: object) -> bool:

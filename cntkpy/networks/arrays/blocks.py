@@ -12,7 +12,7 @@ SHORTEST = 8
 
 
 def blocks_of(length: int, elements: int) -> int:
-    """In how many blocks `length` places with that many elements are computed: a power of two, 1 where they are few."""
+    """Return the number of blocks that compute `length` places of `elements` elements: a power of two, 1 for few."""
     count = 1 << (max(0, elements - 1) // BLOCK_ELEMENTS).bit_length()
     while count > 1 and length < count * SHORTEST:
         count //= 2
@@ -20,7 +20,7 @@ def blocks_of(length: int, elements: int) -> int:
 
 
 def in_blocks(array: Array, count: int, padding: object = 0) -> Array:
-    """The array (n, ...) as (count, n / count, ...), padded at its end where n is not a multiple."""
+    """Return the array (n, ...) as (count, n / count, ...), padded at its end where n is not a multiple."""
     missing = -len(array) % count
     if missing:
         array = jnp.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1), constant_values=padding)

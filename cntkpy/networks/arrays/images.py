@@ -52,17 +52,17 @@ def is_image(value: object) -> TypeIs[ChannelsLast]:
 
 
 def plain(value: Array | Turned) -> Array:
-    """A value with channels first."""
+    """Return a value with channels first."""
     return value.plain() if is_turned(value) else value
 
 
 def as_given(value: Array | ChannelsLast) -> Array:
-    """The array of a value, in its order."""
+    """Return the array of a value, in its order."""
     return value.array if is_image(value) else value
 
 
 def images_of(value: Array | ChannelsLast, axes: tuple[int, ...]) -> Array:
-    """The images (N, ..., C) in a value.
+    """Return the images (N, ..., C) in a value.
 
     Args:
         value: of a node; with T and S in front, or a single image.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def first_largest(x: Float[Array, "*cells n"]) -> Int32[Array, " *cells"]:
-    """The index of the first largest element along the last axis; NaN is larger than all, as in `argmax`.
+    """Return the index of the first largest element along the last axis; NaN is larger than all, as in `argmax`.
 
     XLA computes `argmax` element by element on a processor; these two reductions take 0.28 of its time.
     """

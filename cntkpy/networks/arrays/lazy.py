@@ -51,8 +51,9 @@ __all__ = [
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """The folder in which compiled programs are kept, machine code: see `cntkpy.cntk_config.base.cache_folders`; or
-    None."""
+    """Return the folder in which compiled programs are kept, machine code: see `cntkpy.cntk_config.base.cache_folders`;
+    or None.
+    """
     value = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     if not value:
         return private_folder("jax")
@@ -70,7 +71,7 @@ def cache_folder() -> Path | None:
 
 
 def imported(name: str) -> ModuleType:
-    """A module of JAX, imported without a change of the random numbers that NumPy and Python draw next.
+    """Return a module of JAX, imported without a change of the random numbers that NumPy and Python draw next.
 
     JAX 0.10 draws some when it is imported: the first run of a seeded program would differ from its second.
     """
@@ -151,12 +152,14 @@ def checkpoint_name(array: Array, name: str) -> Array:
 
 
 def default_device() -> Any:
-    """The device that arrays lie on and programs run on where nothing else is said."""
+    """Return the device that arrays lie on and programs run on where nothing else is said."""
     return jax.config.jax_default_device or jax.local_devices()[0]
 
 
 def number_of(device: Any) -> int:
-    """The number of a device of JAX on its machine: processes that train together count `id` over all machines."""
+    """Return the number of a device of JAX on its machine: processes that train together count `id` over all
+    machines.
+    """
     return device.id if device.local_hardware_id is None else device.local_hardware_id
 
 

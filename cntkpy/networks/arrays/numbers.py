@@ -33,26 +33,26 @@ class Numbers(NamedTuple):
     nodes: frozenset[Node] = frozenset()
 
     def of(self, node: Node) -> DTypeLike | None:
-        """The type of the value of a node."""
+        """Return the type of the value of a node."""
         return self.short if node in self.nodes else self.long
 
     def operands(self, node: Node, arrays: Iterable[object]) -> list[Any]:
-        """The operands of a node in the type in which it computes."""
+        """Return the operands of a node in the type in which it computes."""
         if self.short is None:
             return list(arrays)
         dtype = self.short if node.kind.width == "short" else self.long
         return [_converted(array, dtype) for array in arrays]
 
     def value(self, node: Node, array: object) -> Any:
-        """The value of a node in the type in which it is kept."""
+        """Return the value of a node in the type in which it is kept."""
         return array if self.short is None else _converted(array, self.of(node))
 
     def factor(self, array: Array) -> Array:
-        """An operand of a product, or what is added to it."""
+        """Return an operand of a product, or what is added to it."""
         return array if self.short is None else array.astype(self.short)
 
     def given(self, array: Array) -> Array:
-        """A value as it is given to others than nodes."""
+        """Return a value as it is given to others than nodes."""
         return array if self.short is None else array.astype(self.long)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def separated(grid: Grid | PackedGrid) -> Grid:
-    """Return where the sequences of an axis lie when each has a slot of its own; the time steps are as many."""
+    """Return the grid of an axis whose sequences have a slot each; the number of time steps stays."""
     if isinstance(grid, Grid):
         return grid
     step = jnp.arange(grid.mask.shape[0], dtype=jnp.int32)[:, None]
@@ -28,17 +28,17 @@ def separated(grid: Grid | PackedGrid) -> Grid:
 
 
 def lengths_of(grid: Grid | PackedGrid) -> Int32[Array, " N"]:
-    """The steps of each sequence."""
+    """Return the steps of each sequence."""
     return jnp.sum(grid.mask, axis=0, dtype=jnp.int32) if isinstance(grid, Grid) else grid.lengths
 
 
 def first_cells(grid: Grid | PackedGrid) -> Int32[Array, " N"]:
-    """The cell `t * S + s` of the first step of each sequence."""
+    """Return the cell `t * S + s` of the first step of each sequence."""
     return jnp.arange(grid.mask.shape[1], dtype=jnp.int32) if isinstance(grid, Grid) else grid.first
 
 
 def by_cell(rows: Shaped[Array, " N"], grid: Grid | PackedGrid) -> Shaped[Array, "#T S"]:
-    """A number of each sequence, at its cells; what gaps have is undefined."""
+    """Return a number of each sequence, at its cells; what gaps have is undefined."""
     return rows[None] if isinstance(grid, Grid) else rows[grid.owner]
 
 
@@ -48,17 +48,17 @@ def apart(packed: Shaped[Array, "T S ..."], grid: PackedGrid) -> Shaped[Array, "
 
 
 def together(values: Shaped[Array, "T N ..."], grid: PackedGrid) -> Shaped[Array, "T S ..."]:
-    """The inverse of `apart`."""
+    """Return the inverse of `apart`."""
     return _together(values, _numbers(grid))
 
 
 def at_every_step(rows: Shaped[Array, "N ..."], grid: PackedGrid) -> Shaped[Array, "T S ..."]:
-    """The value of each sequence at all its steps; what gaps have is undefined."""
+    """Return the value of each sequence at all its steps; what gaps have is undefined."""
     return together(jnp.broadcast_to(rows, (grid.mask.shape[0], *rows.shape)), grid)
 
 
 def batch_apart(batch: Batch, axes: Mapping[str, str | None], packed: Container[str] = ()) -> Batch:
-    """A batch with each sequence in a slot of its own.
+    """Return a batch with each sequence in a slot of its own.
 
     Args:
         batch: the batch.

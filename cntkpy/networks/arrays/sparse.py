@@ -89,7 +89,7 @@ class RowGradient(NamedTuple):
     values: Float[Array, "U m"]
 
     def dense(self, parameter: Float[Array, "n m"]) -> Float[Array, "n m"]:
-        """The whole gradient, as an array like `parameter`."""
+        """Return the whole gradient, as an array like `parameter`."""
         return jnp.zeros_like(parameter).at[self.rows].add(self.values)
 
 

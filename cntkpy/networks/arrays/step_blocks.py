@@ -41,7 +41,7 @@ Tree = Any
 
 
 def in_blocks(function: Callable[[Tree, Array], Tree], sequences: Tree, size: int) -> Tree:
-    """Return what a function gives for blocks of steps, joined.
+    """Apply a function to blocks of steps, and join the results.
 
     Args:
         function: `(sequences of a block, number of the block) -> arrays`, all with the steps of the block first. No

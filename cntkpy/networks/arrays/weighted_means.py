@@ -24,7 +24,7 @@ KEPT = "weighted_means"
 
 
 def weighted_means(scores: Float[Array, "*b n m"], rows: Float[Array, "*b m k"]) -> Float[Array, "*b n k"]:
-    """The softmax of the scores along their last axis times the rows, in the type of the rows.
+    """Return the softmax of the scores along their last axis times the rows, in the type of the rows.
 
     Where the scores are of a longer type, their softmax is computed in it, and products in that of the rows.
     """
@@ -36,7 +36,7 @@ def weighted_means(scores: Float[Array, "*b n m"], rows: Float[Array, "*b m k"])
 
 
 def _parts(scores: Array, rows: Array) -> tuple[Array, Array, Array]:
-    """The means, the exponentials of the scores, and 1 / the sum of the exponentials."""
+    """Return the means, the exponentials of the scores, and 1 / the sum of the exponentials."""
     largest = _kept(jnp.max(scores, axis=-1, keepdims=True))
     exponentials = jnp.exp(scores - largest)
     scale = _kept(1 / jnp.sum(exponentials, axis=-1, keepdims=True))

@@ -36,7 +36,7 @@ BUILDERS = tuple(entry.name for entry in ENTRIES)
 
 
 def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
-    """The builder that a section, or one around it, has.
+    """Return the builder that a section, or one around it, has.
 
     Of several, the first in the order of `BUILDERS` counts, as in CNTK; but where a later layer (a further file, a word
     of the command line) has put another one into the same section, that one.
@@ -62,7 +62,7 @@ def entry_of(builder: Parameter[Any]) -> Entry:
 
 
 def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
-    """All builders that a section, or one around it, has, in the order of `BUILDERS`."""
+    """Return all builders that a section, or one around it, has, in the order of `BUILDERS`."""
     return [parameter for parameter in BuilderParameters.parameters() if is_given(section, parameter.name)]
 
 

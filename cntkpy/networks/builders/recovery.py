@@ -15,7 +15,7 @@ _HEADER = re.compile(r"(?<![\w.\-])([\w.\-]++)[ \t]*+\(")
 
 
 def attempts(text: str) -> int:
-    """Return how often a text is read to find its errors.
+    """Return the number of times that a text is read to find its errors.
 
     Args:
         text: The text.

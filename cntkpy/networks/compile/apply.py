@@ -25,7 +25,7 @@ def _aligned(node: Node, arrays: Sequence[Array]) -> list[Array]:
 
 
 def apply(node: Node, arrays: Sequence[Array], context: Context, order: int = 0) -> Array:
-    """The forward function of one node, with the treatment its kind asks for."""
+    """Return the forward function of one node, with the treatment its kind asks for."""
     return plain(apply_to_images(node, arrays, context, order))
 
 
@@ -35,7 +35,7 @@ def apply_to_images(node: Node, arrays: Sequence[object], context: Context, orde
 
 
 def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -> Any:
-    """Return what the forward function gives."""
+    """Return the result of the forward function."""
     kind = node.kind
     assert kind.forward is not None, kind.name
     call = Call(node, context, order)

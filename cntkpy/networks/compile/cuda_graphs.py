@@ -21,7 +21,7 @@ WHOLE_LOOP: dict[str, Any] = {
 
 
 def compile_lowered(lowered: Any, devices: Sequence[Any]) -> Any:
-    """Compile what `jax.jit(...).lower` gave for these devices."""
+    """Compile a result of `jax.jit(...).lower` for these devices."""
     is_one_cuda = len(devices) == 1 and "cuda" in devices[0].client.platform_version
     if is_one_cuda and has_one_simple_loop(lowered.as_text()):
         try:

@@ -126,7 +126,7 @@ def context_of(
     settings: Settings,
     gathered: Mapping[str, Array],
 ) -> Context:
-    """Return what nodes may look at besides their inputs, for a minibatch; for the arguments see `compile_network`."""
+    """Return the context of nodes for a minibatch; for the arguments see `compile_network`."""
     context = Context(batch, _grid(batch, plan.inputs), plan.network.dtype, plan.training, key, settings)
     context.state, context.new_state, context.gathered = state, dict(state), gathered
     context.numbers = plan.numbers
@@ -187,7 +187,7 @@ def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
 
 
 def compile_network(network: ValidatedNetwork, names: Iterable[str], training: bool = False) -> Callable[..., Any]:
-    """A pure function that computes nodes.
+    """Return a pure function that computes nodes.
 
     Args:
         network: the network.
@@ -225,7 +225,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
 def compile_gradient(
     network: ValidatedNetwork, criterion: str, names: Iterable[str] = (), flats: Sequence[Flat] = ()
 ) -> Callable[..., Any]:
-    """A pure function that computes nodes in training mode, and the gradient of the sum of one of them.
+    """Return a pure function that computes nodes in training mode, and the gradient of the sum of one of them.
 
     Args:
         network: the network.
@@ -292,12 +292,12 @@ def compile_gradient(
 
 
 def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes whose samples are counted when they are computed: those on the steps that a `Where` keeps."""
+    """Return the nodes whose samples are counted when they are computed: those on the steps that a `Where` keeps."""
     return [node for node in nodes if is_kept(node.axis)]
 
 
 def own_mask(node: Node, value: Any, batch: Batch, masks: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
-    """Return where a node has samples.
+    """Return the mask of a node's samples.
 
     Args:
         node: the node.
@@ -317,7 +317,7 @@ def own_mask(node: Node, value: Any, batch: Batch, masks: Mapping[str, Array]) -
 
 
 def node_total(node: Node, masks: Mapping[str, Array], batch: Batch) -> Float[Array, ""]:
-    """A node's value summed over all elements and real cells: a scalar.
+    """Return a node's value summed over all elements and real cells: a scalar.
 
     Args:
         node: the node.
@@ -333,13 +333,13 @@ def _total(node: Node, value: Array, mask: Bool[Array, "T S"] | None) -> Float[A
 
 
 def _no_numbers(totals: dict[str, Array], wrong: list[Array]) -> dict[str, Array]:
-    """The sums, which are not numbers if sequences of the minibatch do not fit."""
+    """Return the sums, which are not numbers if sequences of the minibatch do not fit."""
     bad = functools.reduce(jnp.logical_or, wrong)
     return {name: jnp.where(bad, jnp.nan, total) for name, total in totals.items()}
 
 
 def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
-    """A value with the sequences where the batch has them: it may have been computed with a slot for each."""
+    """Return a value with the sequences where the batch has them: it may have been computed with a slot for each."""
     lie = (batch.axes or {}).get(node.axis or "")
     if not isinstance(lie, PackedGrid) or context.on(node.axis).packed is not None:
         return value
@@ -347,7 +347,7 @@ def _as_in(batch: Batch, node: Node, value: Array, context: Context) -> Array:
 
 
 def network_parameters(network: ValidatedNetwork) -> dict[str, np.ndarray]:
-    """The trainable parameters by name (of the reversed shapes)."""
+    """Return the trainable parameters by name (of the reversed shapes)."""
     return {node.name: _value(node, network) for node in network.parameters()}
 
 
@@ -378,7 +378,7 @@ def network_state(network: ValidatedNetwork, truncated_slots: int | None = None)
 
 
 def remembered(network: ValidatedNetwork) -> dict[str, np.ndarray]:
-    """The part of the state that nodes remember from minibatch to minibatch, as it is when an epoch begins."""
+    """Return the part of the state that nodes remember from minibatch to minibatch, as it is when an epoch begins."""
     return {
         node.name + name: start
         for node in network.nodes.values()
@@ -394,7 +394,7 @@ def _value(node: Node, network: ValidatedNetwork) -> np.ndarray:
 
 
 def start_values(network: ValidatedNetwork) -> dict[str, np.ndarray]:
-    """Return what a training starts from: parameters and state by name."""
+    """Return the start values of a training: parameters and state by name."""
     return network_state(network) | network_parameters(network)
 
 

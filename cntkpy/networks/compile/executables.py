@@ -74,8 +74,8 @@ class Program:
     Args:
         function: takes positional arguments and returns dicts, lists and tuples of arrays.
         identity: everything that `function` depends on besides its arguments.
-        donate: the first so many arguments are taken over: their buffers hold results.
-        static: the last so many arguments are not arrays, but hashable values that the program is compiled for.
+        donate: number of first arguments whose buffers hold results.
+        static: number of last arguments that are no arrays, but hashable values that the program is compiled for.
         devices: all on which its arrays lie, those of other processes included; none: the first of this process.
         describe: says of arguments, in a few words, what is computed with them.
     """
@@ -100,7 +100,7 @@ class Program:
         return len(self._compiled)
 
     def __call__(self, *arguments: Any) -> Any:
-        """The results for these arguments."""
+        """Return the results for these arguments."""
         leaves, tree, static = self._flat(arguments)
         return self._found(arguments, leaves, tree, static)(leaves)
 
@@ -111,7 +111,7 @@ class Program:
     def _found(
         self, arguments: tuple[Any, ...], leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> Callable[[list[Any]], Any]:
-        """Return what computes with these arguments, which are `leaves`, `tree` and `static`."""
+        """Return the program for these arguments, which are `leaves`, `tree` and `static`."""
         key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
         if compiled is None:
@@ -140,7 +140,7 @@ class Program:
         return ": ".join(filter(None, (text, self._describe(*arguments))))
 
     def _jit(self, donated: int, tree: Any, static: tuple[Any, ...], name: str) -> tuple[Any, list[Any]]:
-        """The jitted function of flat arguments and results, and a list that gets the tree of its results."""
+        """Return the jitted function of flat arguments and results, and a list that gets the tree of its results."""
         trees: list[Any] = []
 
         def program(*leaves: Any) -> Any:
@@ -154,7 +154,7 @@ class Program:
     def _find(
         self, path: Path | None, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> Callable[[list[Any]], Any]:
-        """Return what computes these shapes: read back, or compiled and kept."""
+        """Return the program for these shapes: read from the cache, or compiled and kept."""
         if path is None:
             compiled, trees = self._jit(donated, tree, static, JITTED)
             return lambda leaves: _in_form(compiled(*leaves), trees[0])
@@ -168,7 +168,7 @@ class Program:
     def _made(
         self, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
     ) -> tuple[Any, Any]:
-        """A compiled program and the tree of its results."""
+        """Return a compiled program and the tree of its results."""
         jitted, trees = self._jit(donated, tree, static, KEPT)
         with _logged_if_slow(reason), _not_kept_by_jax():
             compiled = compile_lowered(jitted.lower(*leaves), self._devices or (default_device(),))
@@ -176,7 +176,7 @@ class Program:
         return compiled, trees[0]
 
     def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
-        """Return where the program is kept; None: it is not."""
+        """Return the path of the program in the cache; None if it is not kept."""
         folder = cache_folder()
         if folder is None:
             return None
@@ -199,7 +199,7 @@ def _in_form(results: Any, tree: Any) -> Any:
 
 
 def _kind(leaf: Any) -> Any:
-    """Return what of an argument decides, inside a process, which program is used."""
+    """Return the key of an argument that selects the program inside a process."""
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
     if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
@@ -213,7 +213,7 @@ def _of_numpy(leaf: Any) -> bool:
 
 
 def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
-    """The same for all runs; of several devices with what lies on each.
+    """Return the same for all runs; of several devices with what lies on each.
 
     Raises:
         Unknown: it does not lie on these devices.
@@ -236,7 +236,7 @@ def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def digest(*values: Any) -> str:
-    """A digest of data: numbers, texts, arrays, containers, data classes, functions, networks.
+    """Return a digest of data: numbers, texts, arrays, containers, data classes, functions, networks.
 
     Functions count with their code and what they close over. Of networks counts what their programs depend on, not the
     values of parameters, which are arguments.
@@ -268,7 +268,7 @@ def digest(*values: Any) -> str:
 
 
 def _parts(value: Any) -> Sequence[Any]:
-    """Return what an object consists of."""
+    """Return the parts of an object."""
     for types, parts in _PARTS:
         if isinstance(value, types):
             return parts(value)
@@ -396,7 +396,7 @@ def _write(path: Path, compiled: Any, result: Any) -> None:
 
 
 def _read(path: Path, arguments: int, devices: Sequence[Any]) -> tuple[Any, Any] | None:
-    """A kept program and the tree of its results; None: there is none, or it is damaged."""
+    """Return a kept program and the tree of its results; None: there is none, or it is damaged."""
     try:
         if not is_private(path.parent):
             return None
@@ -439,7 +439,7 @@ def _form(tree: Any) -> Any:
 
 
 def _unformed(form: Any) -> Any:
-    """The inverse of `_form`; leaves are 0."""
+    """Return the inverse of `_form`; leaves are 0."""
     if not form:
         return form
     ((kind, parts),) = form.items()

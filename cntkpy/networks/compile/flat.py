@@ -69,7 +69,7 @@ class Flat:
         return "\n".join(self.names)
 
     def join(self, arrays: Mapping[str, Any]) -> np.ndarray:
-        """The vector (NumPy) of arrays by name."""
+        """Return the vector (NumPy) of arrays by name."""
         return np.concatenate(
             [
                 np.concatenate([np.reshape(arrays[name], (matrix.rows, -1)) for name in matrix.names], axis=1).reshape(
@@ -115,7 +115,7 @@ def _ends(sizes: Iterable[int]) -> list[int]:
 
 
 def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Mapping[str, Hashable]) -> list[Flat]:
-    """The vectors in which parameters can lie.
+    """Return the vectors in which parameters can lie.
 
     Args:
         network: the network.

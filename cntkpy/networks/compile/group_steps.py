@@ -53,7 +53,7 @@ class GroupSteps:
                 self._compute(node)
 
     def value(self, node: Node) -> Array:
-        """The value (T, S, ...) of a node."""
+        """Return the value (T, S, ...) of a node."""
         if node not in self._values:
             self._values[node] = self._rows[node].reshape(-1, 1, *reversed(node.shape or ()))
         return self._values[node]
@@ -74,7 +74,7 @@ class GroupSteps:
         return node.operation in PRODUCTS and node.input(0) in same and node.input(1) not in same
 
     def _in_rows(self, node: Node) -> Array | None:
-        """The rows of a node, if it computes them: of a product with one matrix, or elementwise of such rows."""
+        """Return the rows of a node, if it computes them: of a product with one matrix, or elementwise of such rows."""
         if self._context.S != 1:
             return None
         if self._takes_matrix(node):
@@ -90,7 +90,7 @@ class GroupSteps:
         return node.kind.forward(call, *self._plan.numbers.operands(node, operands))
 
     def _product(self, node: Node) -> Array | None:
-        """The rows of a product of one matrix with a vector at each step."""
+        """Return the rows of a product of one matrix with a vector at each step."""
         turned, shape = node.operation == "TransposeTimes", node.input(0).shape or ()
         rank = 1 if turned else int(node.options.get("outputRank", 1))
         first, second = shapes.size(shape[:rank]), shapes.size(shape[rank:])
@@ -102,7 +102,9 @@ class GroupSteps:
         return dot(row, matrix, (-1, -1) if turned else (-1, 0))
 
     def _row(self, node: Node) -> Array | None:
-        """The value (T, elements) of a node, (1, elements) if it is the same at every step; None: it is no vector."""
+        """Return the value (T, elements) of a node, (1, elements) if it is the same at every step; None: it is no
+        vector.
+        """
         if node in self._rows:
             return self._rows[node]
         value = self._same[node] if node in self._same else self._values[node]
@@ -121,7 +123,7 @@ class GroupSteps:
         return self._plan.users[softmax] == [node] and shapes.size(softmax.shape or ()) == count
 
     def _mean(self, node: Node) -> Array:
-        """The value (T, S, ...) of such a node."""
+        """Return the value (T, S, ...) of such a node."""
         softmax, matrix = node.input(1), self._same[node.input(0)]
         scores = self._rows.get(softmax.input(0))
         if scores is None:

@@ -59,7 +59,7 @@ class JoinedProduct:
         self._widths = [_rows(node) for node in nodes]
 
     def weights(self, values: Values, context: Context) -> Float[Array, "inner width"]:
-        """The weights of all products, side by side."""
+        """Return the weights of all products, side by side."""
         return _side_by_side(self.nodes, values, context)
 
     def side_by_side(self) -> list[tuple[list[int], list[Node]]]:
@@ -78,14 +78,14 @@ class JoinedProduct:
         return groups
 
     def sums(self, plan: Plan, values: Values, context: Context) -> Float[Array, "T rows width"]:
-        """Return what is added at each step; zeros, which are not read, where that is nothing."""
+        """Return the terms added at each step; zeros, which are not read, if there are none."""
         rows = context.S * shapes.size(self.nodes[0].shape or ()) // self._widths[0]
         terms = [self._term(leaves, plan, values, context) for leaves in itertools.zip_longest(*self.added)]
         total = functools.reduce(jnp.add, terms) if terms else jnp.zeros((), context.dtype)
         return jnp.broadcast_to(context.numbers.factor(total), (context.T, rows, sum(self._widths)))
 
     def _term(self, leaves: tuple[Node | None, ...], plan: Plan, values: Values, context: Context) -> Array:
-        """One node added to each product, side by side: `(T, rows, width)` or `(width,)`."""
+        """Return one node added to each product, side by side: `(T, rows, width)` or `(width,)`."""
         first = leaves[0]
         pairs = list(zip(self.nodes, leaves, strict=True))
         if first is not None and all(_like(first, *pair, plan, values) for pair in pairs):
@@ -102,7 +102,7 @@ class JoinedProduct:
         return jnp.concatenate([jnp.broadcast_to(part, (*lead, part.shape[-1])) for part in parts], axis=-1)
 
     def at(self, x: Array, weights: Array, added: Array) -> dict[Node, Array]:
-        """The products and what is added to them at one step, whose operand is `x`, `(1, S, ...)`."""
+        """Return the products and what is added to them at one step, whose operand is `x`, `(1, S, ...)`."""
         lead, x = x.shape[:2], x.reshape(-1, len(weights))
         product = dot(x, weights) + added if any(self.added) else _late(x, weights, added)
         ends = list(itertools.accumulate(self._widths[:-1]))
@@ -144,7 +144,7 @@ def _inner(product: Node) -> int:
 
 
 def _spread(product: Node, leaf: Node | None, values: Values, context: Context) -> Array:
-    """A node outside of the loop in the form of a product inside: `(T, rows, width)`, or `(width,)`."""
+    """Return a node outside of the loop in the form of a product inside: `(T, rows, width)`, or `(width,)`."""
     shape, width = tuple(reversed(product.shape or ())), _rows(product)
     if leaf is None:
         return jnp.zeros(width, context.dtype)
@@ -160,7 +160,7 @@ def _spread(product: Node, leaf: Node | None, values: Values, context: Context) 
 def joined_products(
     loop: list[Node], plan: Plan, constants: Container[Node], same: Mapping[Node, Node], needed: Iterable[Node]
 ) -> tuple[list[JoinedProduct], dict[Node, Node]]:
-    """The products of a loop whose weights do not change in it.
+    """Return the products of a loop whose weights do not change in it.
 
     Args:
         loop: the nodes of the loop.
@@ -185,7 +185,7 @@ def joined_products(
 
 
 def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passed: dict[Node, Node]) -> list[Node]:
-    """Return what a product is only used to be added to, from outside of the loop; the sums come into `passed`."""
+    """Return the terms from outside of the loop that a product is only added to; the sums come into `passed`."""
     nodes: list[Node] = []
     node = product
     while node not in kept and len(plan.users[node]) == 1:
@@ -201,7 +201,7 @@ def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passe
 
 
 def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, Any], Any]:
-    """A loop whose gradient by the weights of products is computed after it.
+    """Return a loop whose gradient by the weights of products is computed after it.
 
     Args:
         values: as `run`, called where there is no gradient.
@@ -230,7 +230,7 @@ def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, 
 
 
 def dense(value: Any, node: Node) -> Float[Array, "T S ..."]:
-    """A value with minibatch data, not sparse."""
+    """Return a value with minibatch data, not sparse."""
     return value.dense(node.shape) if is_sparse(value) else value
 
 

@@ -39,7 +39,7 @@ def _inside(node: Node, context: Context) -> Array:
 
 
 def _select(node: Node, context: Context, delayed: Array, initial: Array | None = None) -> Array:
-    """The delayed values, and where they leave the sequence, the initial state or the constant."""
+    """Return the delayed values, and where they leave the sequence, the initial state or the constant."""
     inside = _inside(node, context)
     if initial is None:
         default = jnp.asarray(node.options["defaultHiddenActivity"], delayed.dtype)
@@ -53,7 +53,9 @@ def _select(node: Node, context: Context, delayed: Array, initial: Array | None 
 
 
 def _along(value: Array, node: Node, context: Context) -> Array:
-    """The value of a node outside of a loop; where sequences share slots, one of each sequence comes to its steps."""
+    """Return the value of a node outside of a loop; where sequences share slots, one of each sequence comes to its
+    steps.
+    """
     if context.packed is None or node.axis != ONE:
         return value
     return at_every_step(dense(value, node)[0], context.packed)
@@ -66,7 +68,7 @@ def _carry_name(source: Node) -> str:
 def shift(
     node: Node, source: Float[Array, "T S ..."], context: Context, initial: Float[Array, " *axes"] | None = None
 ) -> Float[Array, "T S ..."]:
-    """A delay node outside of loops.
+    """Return a delay node outside of loops.
 
     Args:
         node: the delay node.
@@ -92,7 +94,7 @@ def shift(
 
 
 def _last_steps(carried: Array, source: Array, context: Context) -> Array:
-    """Return what the next minibatch needs: the last steps of `source`, before them those of `carried`, padding left
+    """Return the steps for the next minibatch: the last steps of `source`, before them those of `carried`, padding left
     out."""
     both = jax.lax.stop_gradient(jnp.concatenate([carried, source]))
     steps = context.T if context.mask is None else jnp.sum(jnp.any(context.mask, axis=1), dtype=jnp.int32)
@@ -129,7 +131,7 @@ def _depth(loop: list[Node]) -> dict[Node, int]:
 
 
 def _wanted(loop: list[Node], plan: Plan) -> list[Node]:
-    """The nodes of a loop that others use."""
+    """Return the nodes of a loop that others use."""
     members = set(loop)
     return [node for node in loop if node in plan.outputs or any(user not in members for user in plan.users[node])]
 
@@ -143,7 +145,7 @@ def _products(loop: list[Node], plan: Plan) -> tuple[list[JoinedProduct], dict[N
 
 
 def side_by_side(plan: Plan) -> list[tuple[list[int], list[Node]]]:
-    """The nodes that loops read side by side, and nothing else does, with their widths; see `JoinedProduct`."""
+    """Return the nodes that loops read side by side, and nothing else does, with their widths; see `JoinedProduct`."""
     groups = [
         (widths, nodes)
         for loop in plan.components
@@ -215,7 +217,7 @@ class _Loop:
         return differentiable_loop(partial(self._run, early=True), self._run)(weights, operands, fixed)
 
     def _start(self, source: Node) -> Array:
-        """The past values of a node before the first step."""
+        """Return the past values of a node before the first step."""
         carried = self._context.state.get(_carry_name(source)) if self.direction < 0 else None
         if carried is not None:
             return self._context.numbers.value(source, carried[-self.depth[source] :])
@@ -226,7 +228,7 @@ class _Loop:
     def _run(
         self, weights: list[Array], inputs: Any, fixed: Any, early: bool = False
     ) -> tuple[dict[str, Array], list[Array]]:
-        """All steps; see `differentiable_loop`.
+        """Return all steps; see `differentiable_loop`.
 
         A step that reads its sums itself is no vector code of XLA's where it takes parts of them, as those of gates.
 
@@ -266,7 +268,7 @@ class _Loop:
     def _node(
         self, node: Node, now: dict[Node, Array], past: dict[str, Array], context: Context, whole: dict[Node, Array]
     ) -> Array:
-        """The value of a node at a step, `(1, S, ...)`.
+        """Return the value of a node at a step, `(1, S, ...)`.
 
         Args:
             node: the node.
@@ -342,7 +344,9 @@ def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: C
 
 
 def _repeated(chosen: Node, past: Node, first: Node, values: dict[Node, Array], context: Context) -> dict[Node, Array]:
-    """The loop of `cntkpy.networks.graph.axes.held`, where all sequences are in one piece: no steps are needed."""
+    """Return the loop of `cntkpy.networks.graph.axes.held`, where all sequences are in one piece: no steps are
+    needed.
+    """
     assert chosen.shape is not None
     start = dense(values[first], first)
     if context.packed is not None:

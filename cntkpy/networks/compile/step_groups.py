@@ -44,7 +44,7 @@ class StepGroup:
 
 
 def grouped(components: Sequence[Component]) -> list[Component | StepGroup]:
-    """The components of a plan in an order of evaluation, with the nodes of a group together."""
+    """Return the components of a plan in an order of evaluation, with the nodes of a group together."""
     lengths = {int(c[0].options["steps"]) for c in components if c[0].operation == "UnpackSequence"}
     return _Grouping(lengths).run(components) if lengths else list(components)
 

@@ -16,7 +16,7 @@ from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes.call import DEFAULT_SETTINGS, Context
 
 REPEATS = 10
-"""A time is the least of so many runs, after one that compiles."""
+"""Runs whose least time counts, after one that compiles."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def time_nodes(
 
 
 def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """A function for the value and the gradient of the sum by all inputs that are arrays of numbers."""
+    """Return a function for the value and the gradient of the sum by all inputs that are arrays of numbers."""
 
     def total(numbers: dict[int, Any], values: list[Any]) -> Any:
         leaves = jax.tree.leaves(run([numbers.get(index, value) for index, value in enumerate(values)]))
@@ -101,7 +101,7 @@ def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any
 
 
 def _least(function: Callable[[list[Any]], Any], arguments: list[Any]) -> float:
-    """The least time of several runs."""
+    """Return the least time of several runs."""
     jax.block_until_ready(function(arguments))
     times: list[float] = []
     for _ in range(REPEATS):

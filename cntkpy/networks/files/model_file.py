@@ -106,7 +106,7 @@ def load_model(path: str | Path, precision: str | None = None, values: bool = Tr
 
 
 def _network_of(file: TensorFile, path: Path | Url, precision: str | None, values: bool) -> ValidatedNetwork:
-    """The network of an open file."""
+    """Return the network of an open file."""
     try:
         graph = json.loads(file.metadata["cntkpy"])
         written = int(graph["format"])
@@ -131,7 +131,7 @@ def _network_of(file: TensorFile, path: Path | Url, precision: str | None, value
 
 
 def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node], None]:
-    """Return what gives a node its value, or, without values, the number that a constant is full of."""
+    """Return a function that sets the value of a node, or, without values, the number that fills a constant."""
 
     def value(node: Node) -> None:
         if node.name in file.entries:
@@ -146,7 +146,7 @@ def _filling(file: TensorFile, precision: str, values: bool) -> Callable[[Node],
 
 
 def why_no_model(path: str | Path) -> str:
-    """Return what to do about a model that is not there: a training that has not come to its end left those of its
+    """Return a hint for a missing model: a training that has not come to its end left those of its
     epochs."""
     if is_url(path):
         return "check the URL"
@@ -164,7 +164,7 @@ def why_no_model(path: str | Path) -> str:
 
 
 def read_training(path: str | Path) -> dict[str, Any] | None:
-    """Return what `save_model` was given about the training of a model; None if the file has nothing of the kind."""
+    """Return the training record in a model file; None if it has none."""
     try:
         with TensorFile(path) as file:
             value = json.loads(file.metadata["training"])
@@ -174,7 +174,7 @@ def read_training(path: str | Path) -> dict[str, Any] | None:
 
 
 def _no_model(path: Path | Url) -> UserError | None:
-    """The error for a text, which nobody has written as a model: a model has zeros in its first eight bytes."""
+    """Return the error for a text, which nobody has written as a model: a model has zeros in its first eight bytes."""
     try:
         begin = read_start(path, 4096)
     except OSError:
@@ -247,7 +247,7 @@ def _decoded(value: object) -> Any:
 
 
 def as_reread(network: ValidatedNetwork, precision: str | None = None) -> ValidatedNetwork:
-    """A network as it is when it has been saved and is loaded again, without a file; values may be missing.
+    """Return a network as it is when it has been saved and is loaded again, without a file; values may be missing.
 
     Args:
         network: the network, which stays as it is.

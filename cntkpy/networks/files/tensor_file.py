@@ -140,7 +140,7 @@ class TensorFile:
         self._file.close()
 
     def read(self, name: str, dtype: DTypeLike | None = None, transposed: bool = False) -> np.ndarray:
-        """An array of its own.
+        """Return an array of its own.
 
         Args:
             name: of the array.
@@ -167,7 +167,7 @@ class TensorFile:
         return array
 
     def same(self, name: str) -> float | None:
-        """The number that all elements of an array are; None if they differ, or are no real numbers."""
+        """Return the number that all elements of an array are; None if they differ, or are no real numbers."""
         entry = self.entries[name]
         begin, end = entry["data_offsets"]
         word = _REALS.get(entry["dtype"], "")

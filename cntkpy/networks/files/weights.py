@@ -47,7 +47,7 @@ OF_VECTORS = ("BatchNormalization", "DiagTimes", "PerDimMeanVarNormalization", "
 
 
 def _vectors(network: ValidatedNetwork) -> list[Node]:
-    """Return what has the values of a vector, but further axes of one element, `[N x 1]`, and is no matrix of a
+    """Return nodes with the values of a vector, but further axes of one element, `[N x 1]`, that are no matrix of a
     product."""
     used: dict[Node, bool] = {}
     for user in network.nodes.values():
@@ -63,7 +63,9 @@ def _vectors(network: ValidatedNetwork) -> list[Node]:
 
 
 def _kernels(node: Node) -> tuple[Node, tuple[int, ...]] | None:
-    """The parameter with the kernels of a 2-D convolution whose channels come last in CNTK's order, and their axes."""
+    """Return the parameter with the kernels of a 2-D convolution whose channels come last in CNTK's order, and their
+    axes.
+    """
     if node.operation != "Convolution" or not is_two_d(node.options) or not is_chw(node.options["imageLayout"]):
         return None
     parameter = node.input(0)

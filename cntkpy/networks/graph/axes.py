@@ -51,7 +51,7 @@ _KEPT = "/kept"
 
 
 def shown(axis: str) -> str:
-    """An axis in messages."""
+    """Return an axis in messages."""
     if axis == DEFAULT:
         return "the default time axis"
     if axis == ONE:
@@ -89,19 +89,21 @@ def own_axis(name: str, in_python: bool = False) -> str:
 
 
 def operating(node: Node) -> str | None:
-    """The axis along which a node computes: its own, or that of its first operand with one (criteria have no own)."""
+    """Return the axis along which a node computes: its own, or that of its first operand with one (criteria have no
+    own).
+    """
     if node.kind.time.across:
         return node.axis
     return next((source.axis for source in node.connected if source.axis is not None), node.axis)
 
 
 def axes_of(nodes: Iterable[Node]) -> list[str]:
-    """The axes that nodes are on, in their order."""
+    """Return the axes that nodes are on, in their order."""
     return list(dict.fromkeys(node.axis for node in nodes if node.axis is not None))
 
 
 def main_axis(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> str:
-    """The axis whose samples are those of a minibatch.
+    """Return the axis whose samples are those of a minibatch.
 
     That is the default axis if an input is on it, as in CNTK. But where a root looks at inputs of one step per
     sequence, these count.
@@ -118,7 +120,7 @@ def main_axis(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> str:
 
 
 def summed_axis(root: Node) -> str | None:
-    """The axis of what a criterion sums up."""
+    """Return the axis of what a criterion sums up."""
     pending, seen = [root], {root}
     while pending:
         node = pending.pop(0)
@@ -232,7 +234,7 @@ def single_beside_steps(node: Node) -> tuple[list[int], Node] | None:
 
 
 def _single_steps(order: list[Node]) -> set[str | None]:
-    """The axes of inputs that meet one step per sequence, without anything that looks along them."""
+    """Return the axes of inputs that meet one step per sequence, without anything that looks along them."""
     met: set[str | None] = set()
     along: set[str | None] = set()
     for node in order:
@@ -286,7 +288,7 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
 
 
 def _inferred(node: Node, conditions: _Conditions) -> str | None:
-    """The axis that follows from those of the operands, as far as they are known."""
+    """Return the axis that follows from those of the operands, as far as they are known."""
     kind = node.kind
     if node.operation == "ToBatch":
         return ONE if node.options["oneStep"] else DEFAULT
@@ -326,7 +328,9 @@ def _check(node: Node, in_python: bool) -> None:
 
 
 def mixed(node: Node, first: Node, second: Node, in_python: bool = False) -> NodeError:
-    """The error for a node whose operands are on different axes; it names the inputs that these axes come from."""
+    """Return the error for a node whose operands are on different axes; it names the inputs that these axes come
+    from.
+    """
     assert first.axis is not None and second.axis is not None
     sides = [f"'{operand.name}' has {shown(operand.axis or '')}{_from(operand)}" for operand in (first, second)]
     hint = (
@@ -353,7 +357,7 @@ def _mixed(node: Node, sides: list[str], hint: str) -> NodeError:
 
 
 def _from(node: Node) -> str:
-    """The input that an axis comes from, in parentheses, if the node is not that input itself."""
+    """Return the input that an axis comes from, in parentheses, if the node is not that input itself."""
     seen: set[Node] = set()
     pending = [node]
     while pending:
@@ -379,7 +383,7 @@ class _Conditions:
         self._axes: dict[tuple[object, str | None], str] = {}
 
     def made_axis(self, node: Node) -> str:
-        """The axis of the steps that a `Where` keeps, or that `RepeatSteps` and `ToSequence` make."""
+        """Return the axis of the steps that a `Where` keeps, or that `RepeatSteps` and `ToSequence` make."""
         source = node.input(0)
         if node.operation == "ToSequence":
             return self._named(("steps of samples", node.name), node.name)
@@ -392,7 +396,7 @@ class _Conditions:
         return self._named((self._number(source), source.axis), source.name)
 
     def _named(self, key: tuple[object, str | None], name: str) -> str:
-        """The axis of some steps; two different axes never have the same name.
+        """Return the axis of some steps; two different axes never have the same name.
 
         Args:
             key: what the steps are; the same key has the same axis.
@@ -407,7 +411,7 @@ class _Conditions:
         return self._axes[key]
 
     def _number(self, node: Node) -> int:
-        """A number that nodes share which compute the same."""
+        """Return a number that nodes share which compute the same."""
         if node not in self._known:
             self._known[node] = self._of(node.name)  # in a loop, and for what is not looked into
             self._known[node] = self._of(self._description(node))
@@ -428,7 +432,7 @@ class _Conditions:
 
 
 def _fixed(node: Node) -> float | None:
-    """The number that a constant is full of; None for anything else."""
+    """Return the number that a constant is full of; None for anything else."""
     if not node.is_parameter or node.trainable:
         return None
     if node.value is not None:
@@ -466,7 +470,7 @@ def held(loop: Iterable[Node]) -> tuple[Node, Node, Node] | None:
 
 
 def first_step_of(node: Node) -> Node | None:
-    """The node of one step per sequence that is put at the first steps of the sequences of another axis.
+    """Return the node of one step per sequence that is put at the first steps of the sequences of another axis.
 
     None: the node does something else. BroadcastSequenceAs has Scatter (IsFirst, x) before the loop.
     """
@@ -525,7 +529,7 @@ class Window(NamedTuple):
 
 
 def kept_window(condition: Node) -> Window | None:
-    """The steps that a slice along a sequence keeps, `x[begin:end]`; None: the condition is none of a slice."""
+    """Return the steps that a slice along a sequence keeps, `x[begin:end]`; None: the condition is none of a slice."""
     edge = _edge(condition)
     if edge is not None:
         return Window(edge[0], 0, edge[1])

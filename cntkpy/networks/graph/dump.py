@@ -27,7 +27,7 @@ def dump_nodes(
 
 
 def dump(node: Node, digits: int, values: bool, metadata: bool) -> Iterator[str]:
-    """The text of one node: one blank before every token, as CNTK writes it."""
+    """Yield the text of one node: one blank before every token, as CNTK writes it."""
     if metadata:
         inputs = " , ".join("NULL" if source is None else source.name for source in node.inputs)
         yield f" \n{node.name}={node.kind.printed or node.operation}" + (f" ( {inputs} )" if node.inputs else "")

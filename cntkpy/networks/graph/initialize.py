@@ -65,7 +65,7 @@ class MinStdRand0:
         self.state = np.uint64(state if state else 1)
 
     def draws(self, count: int) -> np.ndarray:
-        """The next `count` values as uint64."""
+        """Return the next `count` values as uint64."""
         blocks: list[np.ndarray] = []
         while count > 0:
             block = _reduce(_powers()[:count] * self.state)
@@ -146,16 +146,16 @@ class SeedCounter:
         self._others: dict[str, SeedCounter] = {}
 
     def other(self, name: str) -> SeedCounter:
-        """A counter of its own, which continues as long as this one."""
+        """Return a counter of its own, which continues as long as this one."""
         return self._others.setdefault(name, SeedCounter(constant=self.constant))
 
     def next(self) -> int:
-        """The next seed."""
+        """Return the next seed."""
         self.count += 1
         return 1 if self.constant else self.count + self.offset
 
     def given(self, seed: int) -> int:
-        """The seed to use for an explicit `randomSeed`; the counter does not advance."""
+        """Return the seed to use for an explicit `randomSeed`; the counter does not advance."""
         return 1 if self.constant else seed + self.offset
 
 
@@ -223,7 +223,7 @@ class Initializer:
         return full
 
     def check(self, shape: Shape, precision: str) -> None:
-        """Refuse what has no start value of the (complete) `shape`, without making one.
+        """Check that the (complete) `shape` can have a start value, without making it.
 
         Args:
             shape: of the parameter.
@@ -241,7 +241,7 @@ class Initializer:
             raise self._error(f"the values drawn with initValueScale {self.scale:g} are not finite")
 
     def same(self) -> float | None:
-        """The number that all elements have; None if they differ, or are drawn."""
+        """Return the number that all elements have; None if they differ, or are drawn."""
         if self.kind == "fixedValue":
             return float(self.value)
         if self.kind == "zero":
@@ -252,7 +252,7 @@ class Initializer:
         return numbers.pop() if len(numbers) == 1 else None
 
     def create(self, shape: Shape, dtype: np.dtype) -> np.ndarray:
-        """The start value of a parameter of the (complete) `shape`, as an array of the reversed shape."""
+        """Return the start value of a parameter of the (complete) `shape`, as an array of the reversed shape."""
         count, reversed_shape = shapes.size(shape), tuple(reversed(shape))
         if count * dtype.itemsize > sys.maxsize:
             raise MemoryError
@@ -313,7 +313,7 @@ class Initializer:
         return str(self.path) if self.kind == "fromFile" else "initFromLiteral"
 
     def _matrix(self) -> list[list[float]]:
-        """The rows of the matrix of the file or of the literal."""
+        """Return the rows of the matrix of the file or of the literal."""
         try:
             if self.kind == "fromFile":
                 return read_matrix(str(self.path))
@@ -344,7 +344,7 @@ class Initializer:
 
 
 def read_matrix(path: str) -> list[list[float]]:
-    """A matrix from a text file: one row per line, numbers separated by white space, empty lines skipped.
+    """Return a matrix from a text file: one row per line, numbers separated by white space, empty lines skipped.
 
     Returns:
         Its rows, all of the same length.
@@ -362,7 +362,7 @@ def read_matrix(path: str) -> list[list[float]]:
 
 
 def parse_matrix(content: str, path: str) -> list[list[float]]:
-    """A matrix from text: one row per line, numbers separated by white space, empty lines skipped.
+    """Return a matrix from text: one row per line, numbers separated by white space, empty lines skipped.
 
     Args:
         content: the text.
@@ -395,7 +395,7 @@ def parse_matrix(content: str, path: str) -> list[list[float]]:
 
 
 def _number(word: str) -> float | None:
-    """A number as C reads it (Python would also take underscores), or None."""
+    """Return a number as C reads it (Python would also take underscores), or None."""
     try:
         return None if "_" in word else float(word)
     except ValueError:

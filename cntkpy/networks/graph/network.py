@@ -43,7 +43,7 @@ class NodeTable(Mapping[str, Node]):
         return len(self._nodes)
 
     def values(self) -> ValuesView[Node]:
-        """The nodes."""
+        """Return the nodes."""
         return self._nodes.values()
 
     def put(self, node: Node) -> None:
@@ -93,7 +93,7 @@ class Network:
         return dtype_of(self.precision)
 
     def inlined(self) -> set[Node]:
-        """The nodes whose value is a part of compiled programs: constants of one element that do not change."""
+        """Return the nodes whose value is a part of compiled programs: constants of one element that do not change."""
         updated = {user.inputs[index] for user in self.nodes.values() for index in user.kind.running}
         return {
             node
@@ -179,7 +179,7 @@ class Network:
     # ---- looking
 
     def find(self, name: str) -> Node:
-        """The node of that name (ignoring case), or of the name that it has had since.
+        """Return the node of that name (ignoring case), or of the name that it has had since.
 
         Raises:
             UserError: there is none, with a suggestion.

@@ -227,7 +227,7 @@ class NodeKind:
         return self.makes or self.name
 
     def option(self, name: str) -> Option | None:
-        """The option of that name or alias, ignoring case."""
+        """Return the option of that name or alias, ignoring case."""
         wanted = name.lower()
         for option in self.options:
             if wanted in (option.name.lower(), *(alias.lower() for alias in option.aliases)):
@@ -235,7 +235,7 @@ class NodeKind:
         return None
 
     def defaults(self) -> dict[str, Any]:
-        """All options at their defaults."""
+        """Return all options at their defaults."""
         return {option.name: option.default for option in self.options}
 
     def arity(self) -> tuple[int, int | None]:
@@ -245,7 +245,7 @@ class NodeKind:
         return min(counts), None if many else max(counts)
 
     def usage(self) -> str:
-        """The allowed forms of a call, for messages and documentation."""
+        """Return the allowed forms of a call, for messages and documentation."""
         forms: list[str] = []
         for signature in self.signatures:
             words = [argument.name + (", ..." if argument.many else "") for argument in signature]
@@ -255,7 +255,7 @@ class NodeKind:
 
 
 def shown(value: object) -> str:
-    """A default as it is written in the network language."""
+    """Return a default as it is written in the network language."""
     if value is None or value == "":
         return '""'
     if isinstance(value, bool):
@@ -387,7 +387,7 @@ class Node:
             self.value = self.value.reshape(tuple(reversed(self.shape)))
 
     def matrix(self) -> np.ndarray:
-        """The value as the user knows it: an array of shape `self.shape`."""
+        """Return the value as the user knows it: an array of shape `self.shape`."""
         if self.value is None:
             raise UserError("NoValue", f"{self.operation} '{self.name}' has no value", span=self.span)
         return self.value.transpose()

@@ -9,7 +9,7 @@ from cntkpy.networks.graph.network import GROUPS, Network, Node
 
 
 def outline(network: Network) -> dict[str, Any]:
-    """Return what can be written as JSON of a network.
+    """Return a JSON-able outline of a network.
 
     Returns:
         `precision`; `nodes`, a list of objects with `name`, `operation`, `inputs` (names), `shape` (a list of sizes, in

@@ -11,7 +11,7 @@ __all__ = ["packed_axes"]
 
 
 def packed_axes(nodes: Iterable[Node]) -> frozenset[str]:
-    """The time axes of inputs on which a minibatch may have several sequences after each other in one slot.
+    """Return the time axes of inputs on which a minibatch may have several sequences after each other in one slot.
 
     Args:
         nodes: all that may be computed of a minibatch.

@@ -32,7 +32,7 @@ _STATISTIC = 'shape=box, style="filled,rounded", fillcolor="#e1d5e7"'
 
 
 def dot_text(network: Network, title: str = "") -> str:
-    """The network as a digraph in Graphviz' language, arrows from inputs to their users.
+    """Return the network as a digraph in Graphviz' language, arrows from inputs to their users.
 
     Nodes say name, operation and shape; delay nodes have dashed arrows; nodes of the five groups, parameters and
     constants (parameters that are not trained) look different.
@@ -64,13 +64,13 @@ def _style(network: Network, node: Node) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as a string of Graphviz; the only characters with a meaning in it are `"` and the backslash."""
+    """Return a text as a string of Graphviz; the only characters with a meaning in it are `"` and the backslash."""
     clean = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
     return '"' + clean.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def graphviz() -> str | None:
-    """The path of Graphviz' program `dot`, or None if it is not installed."""
+    """Return the path of Graphviz' program `dot`, or None if it is not installed."""
     return shutil.which("dot")
 
 
@@ -112,7 +112,7 @@ def _checked(form: str) -> str:
 
 
 def _run(words: list[str], picture: str | Path, hint: str, text: str = "") -> None:
-    """Write what `dot` draws of the file that `words` name, or of a text."""
+    """Draw the file that `words` name, or a text, with `dot`."""
     program = graphviz()
     if program is None:
         message = f"{picture} cannot be drawn: Graphviz' program 'dot' is not installed"

@@ -33,18 +33,20 @@ PRECISIONS = {
 
 
 def known_precision(precision: str) -> str:
-    """The key of `PRECISIONS` that a name stands for, whose letter case does not count; "float" for any other."""
+    """Return the key of `PRECISIONS` that a name stands for, whose letter case does not count; "float" for any
+    other.
+    """
     name = precision.lower()
     return name if name in PRECISIONS else "float"
 
 
 def dtype_of(precision: str) -> np.dtype:
-    """The type in which the values of parameters are kept, as a numpy type."""
+    """Return the type in which the values of parameters are kept, as a numpy type."""
     return np.dtype(PRECISIONS[known_precision(precision)].dtype)
 
 
 def short_nodes(components: Iterable[list[Node]]) -> frozenset[Node]:
-    """The nodes whose values a network of half precision keeps in the short type.
+    """Return the nodes whose values a network of half precision keeps in the short type.
 
     These are products, and what is computed of at least one of them for each sample. Data, parameters, numbers of
     steps, and values without minibatch data, as those of criteria, are not among them. Nor are the values of a loop

@@ -33,7 +33,7 @@ class ShapeProblem(Exception):
 
 
 def text(shape: Sequence[int] | None) -> str:
-    """The form used in logs and messages: `[6 x 1]`; `[?]` for a shape not known yet."""
+    """Return the form used in logs and messages: `[6 x 1]`; `[?]` for a shape not known yet."""
     return "[?]" if shape is None else "[" + " x ".join(str(d) for d in shape) + "]"
 
 
@@ -62,7 +62,7 @@ def padded(shape: Sequence[int], rank: int) -> Shape:
 
 
 def matrix(shape: Sequence[int]) -> tuple[int, int]:
-    """The matrix view of a parameter: first axis as rows, the rest as columns."""
+    """Return the matrix view of a parameter: first axis as rows, the rest as columns."""
     shape = tuple(shape)
     return (shape[0], size(shape[1:])) if shape else (1, 1)
 
@@ -84,12 +84,12 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def incomplete(shape: Sequence[int] | None) -> bool:
-    """True for a shape that is unknown or has axes to be inferred (0)."""
+    """Return True for a shape that is unknown or has axes to be inferred (0)."""
     return shape is None or 0 in shape
 
 
 def fill_in(shape: Shape, offered: Sequence[int]) -> Shape:
-    """The shape of a parameter with 0 axes after seeing the shape it is combined with.
+    """Return the shape of a parameter with 0 axes after seeing the shape it is combined with.
 
     All axes 0: takes the offered shape. Some axes 0: these are filled axis by axis, the offered rank must be at least
     the own rank.

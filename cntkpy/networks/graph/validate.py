@@ -73,7 +73,7 @@ def mistakes(nodes: list[Node], failed: Iterable[Node] = (), exact_axes: bool = 
 
 
 def _mistakes_first(order: list[Node]) -> list[Node]:
-    """The nodes, a mistake before what cannot be inferred, or is inferred otherwise, because of it."""
+    """Return the nodes, a mistake before what cannot be inferred, or is inferred otherwise, because of it."""
     unknown = _above([node for node in order if node.shape is None], order)
 
     def follows(node: Node) -> tuple[bool, bool]:
@@ -113,7 +113,7 @@ def infer_known(nodes: list[Node], strict: bool) -> None:
 
 
 def _above(nodes: list[Node], order: list[Node]) -> set[Node]:
-    """Return what depends on some nodes."""
+    """Return the nodes that depend on some nodes."""
     reached, growing = set(nodes), bool(nodes)
     while growing:
         added = {node for node in order if node not in reached and not reached.isdisjoint(node.connected)}
@@ -160,7 +160,7 @@ def _infer_shapes(nodes: list[Node]) -> None:
 
 
 def _infer_shape(node: Node, guess: bool) -> bool:
-    """One inference step; whether the shape of the node or of an input changed.
+    """Return one inference step; whether the shape of the node or of an input changed.
 
     Args:
         node: the node.

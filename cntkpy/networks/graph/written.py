@@ -35,7 +35,7 @@ class Written:
 
     @classmethod
     def of_json(cls, entry: object) -> Written | None:
-        """Return what a model file has; None where it has nothing.
+        """Return the entry of a model file; None if there is none.
 
         Raises:
             TypeError: It is something else.

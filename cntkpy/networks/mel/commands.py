@@ -375,7 +375,7 @@ _BY_NAME = {name.lower(): kind for kind in COMMANDS for name in kind.names}
 
 
 def find(name: str) -> Kind | None:
-    """The command of that name, which may be abbreviated to a half, or None. Letter case does not count."""
+    """Return the command of that name, which may be abbreviated to a half, or None. Letter case does not count."""
     full = in_full(name, _BY_NAME)
     return None if full is None else _BY_NAME[full]
 

@@ -31,7 +31,7 @@ class Pair:
 
 
 def pairs(source: Reference, target: Reference, place: Place) -> list[Pair]:
-    """The names that the nodes of `source` get by `target`: the text that the `*` stands for is kept."""
+    """Return the names that the nodes of `source` get by `target`: the text that the `*` stands for is kept."""
     matches = source.matches()
     if not matches:
         raise source.unknown()

@@ -30,7 +30,7 @@ class Files:
     values = True
 
     def load(self, path: str, precision: str) -> Network:
-        """The network of a model file."""
+        """Return the network of a model file."""
         from cntkpy.networks.files.model_file import load_model
 
         return load_model(path, precision)
@@ -80,7 +80,7 @@ class Editor:
         self._described: set[str] = set()  # the macros that came with descriptions of models
 
     def new_network(self) -> Network:
-        """An empty network."""
+        """Return an empty network."""
         return Network(self.precision, self.files.values)
 
     def define_macros(self, document: Document) -> None:
@@ -114,7 +114,7 @@ class Editor:
         self.models.put(model, name.place)
 
     def script_documents(self, path: Word, section: Word | None) -> list[Document]:
-        """The scripts of an NDL file: the section, or what the file itself says."""
+        """Return the scripts of an NDL file: the section, or what the file itself says."""
         asked = path.place.span
         if section is None:
             return file_documents(path.text, asked, self.section, None)
@@ -127,7 +127,7 @@ class Editor:
             raise error(problem.kind, message, section.place, problem.hint) from None
 
     def reference(self, word: Word, phase: int) -> Reference:
-        """Return what a name or pattern stands for, after the in-line NDL of its model was processed up to `phase`."""
+        """Resolve a name or pattern, after processing the in-line NDL of its model up to `phase`."""
         reference = self.models.reference(word)
         self.finish(reference.model, phase)
         return reference

@@ -70,7 +70,7 @@ class Model:
             self._pending = 0
 
     def symbol(self, word: Word, constants: bool) -> Node | None:
-        """The node that a name of the in-line NDL stands for; `constants`: a number gives a parameter."""
+        """Return the node that a name of the in-line NDL stands for; `constants`: a number gives a parameter."""
         value: Value | None = self.session.expander.expansion.top.find(word)
         for _ in range(MAX_STEPS):
             value = followed(value) if value is not None else None
@@ -118,11 +118,11 @@ class Models:
         return iter(self._models.values())
 
     def get(self, name: str) -> Model | None:
-        """The model of that name (ignoring case), or None."""
+        """Return the model of that name (ignoring case), or None."""
         return self._models.get(name.lower())
 
     def find(self, word: Word) -> Model:
-        """The model of that name; an error if there is none."""
+        """Return the model of that name; an error if there is none."""
         model = self.get(word.text)
         if model is not None:
             return model
@@ -147,13 +147,13 @@ class Models:
             self.default = None
 
     def needed_default(self, place: Place) -> Model:
-        """The default model; an error if there is none."""
+        """Return the default model; an error if there is none."""
         if self.default is None:
             raise error("NoDefaultModel", "there is no default model", place, "choose one with SetDefaultModel(name)")
         return self.default
 
     def reference(self, word: Word) -> Reference:
-        """Return what `[model.]pattern` stands for."""
+        """Resolve `[model.]pattern`."""
         text = word.text
         cut = min((position for position in (text.find("."), text.find("*")) if position >= 0), default=len(text))
         model = self.get(text[:cut]) if cut else None
@@ -194,14 +194,14 @@ class Reference:
         return head, tail
 
     def matches(self) -> list[Node]:
-        """The nodes of the network that it names; perhaps none."""
+        """Return the nodes of the network that it names; perhaps none."""
         network = self.model.network
         if not self.wild:
             return [network.nodes[self.pattern]] if self.pattern in network.nodes else []
         return [node for node in network.nodes.values() if self.middle(node) is not None]
 
     def middle(self, node: Node) -> str | None:
-        """Return what the `*` stands for in a node's name; None if it does not fit."""
+        """Return the text matched by `*` in a node's name; None if it does not fit."""
         head, tail = self.ends
         name = node.name
         if len(name) < len(head) + len(tail) or not name.startswith(head) or not name.endswith(tail):
@@ -209,7 +209,7 @@ class Reference:
         return name[len(head) : len(name) - len(tail)]
 
     def nodes(self, symbols: bool = True, constants: bool = False) -> list[Node]:
-        """The nodes, at least one. `symbols`: names of the in-line NDL count as well."""
+        """Return the nodes, at least one. `symbols`: names of the in-line NDL count as well."""
         matches = self.matches()
         if matches:
             return matches
@@ -229,7 +229,7 @@ class Reference:
         raise error("BadPattern", message, self.word.place, notes=(f"these: {names}",))
 
     def unknown(self) -> ConfigError:
-        """The error that nothing fits."""
+        """Return the error that nothing fits."""
         names = list(self.model.network.nodes)
         where = f" in the model '{self.model.name}'"
         if not self.wild:

@@ -52,13 +52,13 @@ Statement = Command | Inline | Snippet
 
 
 def part(place: Place) -> Document:
-    """A part of a document as a document of its own."""
+    """Return a part of a document as a document of its own."""
     document, start = place.document, place.start
     return Document(place.text, lambda offset: document.locate(start + offset), document.name)
 
 
 def parse_commands(document: Document, makes_model: Callable[[str], bool]) -> list[Statement]:
-    """The statements of a script in order.
+    """Return the statements of a script in order.
 
     Args:
         document: the script.

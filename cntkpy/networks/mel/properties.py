@@ -56,7 +56,7 @@ def set_property(network: Network, nodes: list[Node], name: Word, value: Word) -
 
 
 def _check_inputs(nodes: list[Node], name: Word) -> None:
-    """Only what a reader fills can be a feature or a label."""
+    """Check that nodes are inputs, which alone can be features or labels."""
     for node in nodes:
         if not node.operation.endswith("InputValue"):
             message = f"{node.operation} '{node.name}' is not an input; it cannot be called {name.text}"

@@ -24,7 +24,7 @@ INSTEAD = {
 
 
 def in_full(text: str, names: Iterable[str]) -> str | None:
-    """The name that a text stands for: itself, or the first one of which it is at least the first half."""
+    """Return the name that a text stands for: itself, or the first one of which it is at least the first half."""
     names, text = list(names), text.lower()
     for name in names:
         if name.lower() == text:
@@ -33,7 +33,7 @@ def in_full(text: str, names: Iterable[str]) -> str | None:
 
 
 def warn_of_short(word: Word, name: str) -> None:
-    """Say what an abbreviation was taken for."""
+    """Log the meaning of an abbreviation."""
     if word.text.lower() != name.lower():
         log.warning("%s: '%s' is taken for %s", word.place.short, word.text, name)
 
@@ -105,7 +105,7 @@ class Request:
         return self.command.arguments
 
     def option(self, *names: str) -> str | None:
-        """The value of an option under one of its names, as declared; None if it is not given."""
+        """Return the value of an option under one of its names, as declared; None if it is not given."""
         for name, value in self.command.options:
             if name.text.lower() in (name.lower() for name in names):
                 return value.text.lower() if self.kind.options[names[0]] else value.text

@@ -123,7 +123,7 @@ def _is_part(name: str, lost: str) -> bool:
 
 
 def scripts(value: ConfigValue, editor: Editor) -> list[Document]:
-    """The scripts of a file; the macros that its entry `load` names go to the editor."""
+    """Return the scripts of a file; the macros that its entry `load` names go to the editor."""
     if not HAS_SECTIONS.search(value):
         return [value_document(value)]
     content = value.as_section()
@@ -141,7 +141,7 @@ def scripts(value: ConfigValue, editor: Editor) -> list[Document]:
 
 
 def _inside(document: Document) -> Document:
-    """A section without the brackets around it."""
+    """Return a section without the brackets around it."""
     text = document.text.rstrip()
     start = len(text) - len(text.lstrip())
     if text[start : start + 1] in ("[", "{", "(") and text[-1] in "]})":
@@ -232,7 +232,7 @@ def check_function(editor: Editor, function: Word) -> None:
 
 
 def joined(statements: list[Statement]) -> Iterator[Statement]:
-    """The statements, with those of NDL that follow each other as one."""
+    """Yield the statements, with those of NDL that follow each other as one."""
     for inline, group in itertools.groupby(statements, lambda statement: isinstance(statement, Inline)):
         members = list(group)
         if not inline:
@@ -244,7 +244,7 @@ def joined(statements: list[Statement]) -> Iterator[Statement]:
 
 
 def _located(problem: UserError, place: Place) -> UserError:
-    """The error with the place of the statement, unless it has one."""
+    """Return the error with the place of the statement, unless it has one."""
     if problem.span is not None:
         return problem
     diagnostic = problem.diagnostic

@@ -108,7 +108,7 @@ def files(name: str) -> list[Path]:
 
 
 def kinds() -> list[NodeKind]:
-    """All declared functions, in the order of the documentation."""
+    """Return all declared functions, in the order of the documentation."""
     _load()
     return list(_KINDS.values())
 
@@ -120,13 +120,13 @@ def heading(kind: NodeKind) -> str:
 
 
 def find(name: str) -> NodeKind | None:
-    """The function of that name or alias (ignoring case), or None."""
+    """Return the function of that name or alias (ignoring case), or None."""
     _load()
     return _BY_NAME.get(name.lower())
 
 
 def operation(name: str) -> NodeKind:
-    """The kind of a node by its operation's name.
+    """Return the kind of a node by its operation's name.
 
     Raises:
         UserError: unknown or not supported, with a suggestion.

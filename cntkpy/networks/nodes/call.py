@@ -98,7 +98,7 @@ class Context:
         whole: Mapping[str | None, Array],
         steps: int = 1,
     ) -> Context:
-        """The context of one time step inside a loop, or of a block of steps.
+        """Return the context of one time step inside a loop, or of a block of steps.
 
         Args:
             mask: of the step, (steps, slots); None: all slots have samples.
@@ -116,7 +116,7 @@ class Context:
         return inner
 
     def on(self, axis: str | None) -> Context:
-        """The same on another time axis; this one where there is only one."""
+        """Return the same on another time axis; this one where there is only one."""
         if axis is None or axis not in self._grids:
             return self
         grid = self._grids[axis]
@@ -129,7 +129,7 @@ class Context:
         return context
 
     def apart(self) -> Context:
-        """A copy; what nodes add to it is not added to this one."""
+        """Return a copy; what nodes add to it is not added to this one."""
         context = copy.copy(self)
         context.new_state, context.problems, context._grids = (
             dict(self.new_state),
@@ -147,12 +147,12 @@ class Context:
         return Grid(mask, on.to_start, on.to_end)
 
     def whole(self, axis: str | None) -> Array:
-        """The mask of all steps of an axis, inside of a loop as well."""
+        """Return the mask of all steps of an axis, inside of a loop as well."""
         mask = self._whole.get(axis)
         return self.grid(axis).mask if mask is None else mask
 
     def add_grid(self, axis: str | None, grid: Grid) -> None:
-        """Say where the sequences lie on an axis that a node makes."""
+        """Add the grid of an axis that a node makes."""
         if axis is not None:
             self._grids.setdefault(axis, grid)
 
@@ -178,7 +178,7 @@ class Call:
         self.order = order
 
     def random_key(self, key: Array) -> Array:
-        """The key of this node's random numbers, made of one that all nodes share.
+        """Return the key of this node's random numbers, made of one that all nodes share.
 
         Nodes with the same `seed` option draw the same numbers. The others differ by their place in the network.
         """

@@ -85,5 +85,5 @@ def one_signature(
 
 
 def inputs(*names: str) -> Signature:
-    """A signature of input nodes only."""
+    """Return a signature of input nodes only."""
     return tuple(Argument(name) for name in names)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def same(node: Node) -> Shape | None:
-    """The shape of the first input."""
+    """Return the shape of the first input."""
     return node.input(0).shape
 
 

@@ -31,18 +31,18 @@ class Affine(NamedTuple):
     constants: frozenset[Node] = frozenset()
 
     def times(self, matrix: np.ndarray, constants: Collection[Node] = ()) -> Affine:
-        """The product of a matrix and this."""
+        """Return the product of a matrix and this."""
         matrices = {node: matrix @ block for node, block in self.matrices.items()}
         return Affine(matrices, matrix @ self.bias, self.constants | frozenset(constants))
 
     def rows(self, begin: int, end: int) -> Affine:
-        """Some elements."""
+        """Return some elements."""
         return Affine(
             {node: block[begin:end] for node, block in self.matrices.items()}, self.bias[begin:end], self.constants
         )
 
     def plus(self, addend: Affine) -> Affine:
-        """The sum of this and another one of as many elements."""
+        """Return the sum of this and another one of as many elements."""
         matrices = dict(self.matrices)
         for node, block in addend.matrices.items():
             matrices[node] = matrices[node] + block if node in matrices else block
@@ -64,7 +64,7 @@ class Scope(NamedTuple):
 
 
 def affine(node: Node, scope: Scope) -> Affine:
-    """A node as a sum of products; what is not made in that way is a sum of itself alone.
+    """Return a node as a sum of products; what is not made in that way is a sum of itself alone.
 
     Args:
         node: the node.
@@ -110,7 +110,7 @@ def _known(node: Node, size: int, scope: Scope) -> Affine | None:
 
 
 def _product(node: Node, size: int, scope: Scope) -> Affine | None:
-    """A product with a constant."""
+    """Return a product with a constant."""
     first, second = node.connected
     constants = scope.constants
     if first not in constants and node.operation == "ElementTimes":

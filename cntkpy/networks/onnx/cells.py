@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
 
 def recognised(loop: list[Node], plan: Plan, constants: Constants) -> Cell | None:
-    """The cell that a loop is; None: it is none, or others use more of it than its result."""
+    """Return the cell that a loop is; None: it is none, or others use more of it than its result."""
     delays = [node for node in loop if node.kind.time.delay]
     members = set(loop)
     used = {node for node in loop if node in plan.outputs or any(user not in members for user in plan.users[node])}
@@ -67,7 +67,7 @@ def recognised(loop: list[Node], plan: Plan, constants: Constants) -> Cell | Non
 
 
 def _factors(node: Node, kind: str, *tests: Callable[[Node], bool]) -> tuple[Node, Node] | None:
-    """The two operands of a node of a kind that does not care for their order, in the order of the tests."""
+    """Return the two operands of a node of a kind that does not care for their order, in the order of the tests."""
     if node.operation != kind or len(node.connected) != 2:
         return None
     left, right = node.connected
@@ -106,7 +106,7 @@ def _lstm(delays: list[Node], loop: Collection[Node], constants: Constants) -> C
 
 
 def _gates(h: Node, memory: Node) -> list[Node] | None:
-    """The nodes that are the gates input, output and forget, and the candidate of the memory."""
+    """Return the nodes that are the gates input, output and forget, and the candidate of the memory."""
     shown = _factors(h, "ElementTimes", _is("Sigmoid"), _is("Tanh"))
     c = memory.input(0)
     if shown is None or shown[1].input(0) is not c or c.operation != "Plus":

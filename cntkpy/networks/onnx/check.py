@@ -62,7 +62,7 @@ def random_data(exported: Exported, random: np.random.Generator) -> Iterator[dic
 
 
 def as_fed(exported: Exported, node: Node, array: np.ndarray) -> np.ndarray:
-    """The value of a node, `(T, S, ...)` if it carries data, with the leading axes that it has in the model."""
+    """Return the value of a node, `(T, S, ...)` if it carries data, with the leading axes that it has in the model."""
     if not node.has_layout:
         return array
     if node in exported.indices:
@@ -73,7 +73,7 @@ def as_fed(exported: Exported, node: Node, array: np.ndarray) -> np.ndarray:
 
 
 def run(model: bytes, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs of a model by onnxruntime, by name.
+    """Return the outputs of a model by onnxruntime, by name.
 
     Raises:
         UserError: onnxruntime is not installed.
@@ -99,7 +99,7 @@ def run(model: bytes, data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
-    """The largest difference of each output.
+    """Return the largest difference of each output.
 
     Raises:
         UserError: onnxruntime is not installed.
@@ -127,7 +127,7 @@ def check(exported: Exported, model: bytes, seed: int = 1) -> list[Difference]:
 
 
 def _with_mean(exported: Exported, node: Node, value: np.ndarray) -> np.ndarray:
-    """The value of an input as the model takes it, which subtracts a mean first."""
+    """Return the value of an input as the model takes it, which subtracts a mean first."""
     return value + exported.means[node.name] if node.name in exported.means else value
 
 
@@ -166,7 +166,9 @@ def merged(some: Sequence[Difference], later: Sequence[Difference]) -> list[Diff
 
 
 def with_data(exported: Exported) -> list[Node]:
-    """The inputs, and the outputs whose values on data are known: of sequences, those with a value for each step."""
+    """Return the inputs, and the outputs whose values on data are known: of sequences, those with a value for each
+    step.
+    """
     single = len(exported.axes) == 1
     return [*exported.inputs, *(node for node in exported.outputs if single or node.has_layout)]
 

@@ -117,7 +117,7 @@ def export(network: Network, evaluate: Evaluate, settings: Settings = Settings()
 
 
 def _outputs(network: Network, settings: Settings) -> list[str]:
-    """The nodes that are exported, and those whose softmax was added."""
+    """Return the nodes that are exported, and those whose softmax was added."""
     names = [network.find(output).name for output in settings.outputs]
     for name in settings.softmax:
         source = network.find(name)
@@ -134,7 +134,7 @@ def _outputs(network: Network, settings: Settings) -> list[str]:
 
 
 def _candidates(network: Network) -> list[str]:
-    """The nodes that one may want to export: what criteria look at, else what nothing looks at."""
+    """Return the nodes that one may want to export: what criteria look at, else what nothing looks at."""
     nodes = [node for node in network.nodes.values() if node.has_layout and node.inputs and node.operation in RULES]
     below = {source for node in network.nodes.values() if _of_training(node) for source in node.connected}
     used = {source for node in network.nodes.values() for source in node.connected}
@@ -213,7 +213,7 @@ class _Export:
     # ---- inputs and outputs
 
     def _axes(self, axis: str | None) -> tuple[str, ...]:
-        """The leading axes of what is on a time axis, as users see them."""
+        """Return the leading axes of what is on a time axis, as users see them."""
         if self.lead == 1 or axis == ONE:
             return ("batch",)
         time = "sequence" if axis in (None, DEFAULT) else f"sequence_{axis}"
@@ -229,7 +229,7 @@ class _Export:
         return Port(node.name, (*axes, *_reversed(node)))
 
     def _lengths(self) -> list[Port]:
-        """The inputs with the numbers of steps of sequences, one for each time axis of inputs."""
+        """Return the inputs with the numbers of steps of sequences, one for each time axis of inputs."""
         axes = dict.fromkeys(node.axis for node in self.inputs if node.axis not in (None, ONE))
         ports: list[Port] = []
         for axis in axes:
@@ -239,7 +239,7 @@ class _Export:
         return ports
 
     def _turned(self, name: str, node: Node, out: bool, dims: Dims | None = None) -> str:
-        """A value as users see it (`out`), or the other way round: batch first, and one step without time.
+        """Return a value as users see it (`out`), or the other way round: batch first, and one step without time.
 
         dims: the sizes after the leading axes, if they are not those of the node.
         """
@@ -284,7 +284,9 @@ class _Export:
     # ---- what is the same for all samples
 
     def _value(self, node: Node) -> Operand:
-        """A value in the graph; that of a node that does not depend on data becomes an initialiser when it is used."""
+        """Return a value in the graph; that of a node that does not depend on data becomes an initialiser when it is
+        used.
+        """
         if node not in self.values and node in self.folded:
             self.emit.constants[node.name] = self.folded[node]
             self.values[node] = Operand(node.name, 0, _reversed(node))
@@ -316,7 +318,7 @@ class _Export:
         self.values[node] = Operand(result, self.lead if node.has_layout else 0, _reversed(node))
 
     def rule(self, node: Node, emit: Emitter, operands: list[Operand], lead: int) -> str:
-        """The name of the value of a node, after its operators were added.
+        """Return the name of the value of a node, after its operators were added.
 
         Raises:
             NotExpressible: it has no equivalent.
@@ -424,7 +426,7 @@ def _means(network: Network, means: Mapping[str, np.ndarray], dtype: np.dtype[np
 
 
 def fixed_nodes(nodes: Iterable[Node]) -> set[Node]:
-    """The nodes that do not depend on data."""
+    """Return the nodes that do not depend on data."""
     constant_nodes: set[Node] = set()
     for node in nodes:  # inputs before their users
         known = node.kind.precompute and node.computed

@@ -22,12 +22,12 @@ LEAST_OUTSIDE = 1024
 
 
 def as_bytes(model: ModelProto) -> bytes:
-    """A model as it is in a file; the same bytes for the same model."""
+    """Return a model as it is in a file; the same bytes for the same model."""
     return model.SerializeToString(deterministic=True)
 
 
 def size_of(model: ModelProto) -> int:
-    """About how many bytes a file of a model would have."""
+    """Return an estimate of the bytes of a model file."""
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
@@ -60,7 +60,7 @@ def _write(path: Path | Url, content: bytes) -> None:
 
 
 def _outside(model: ModelProto, name: str) -> bytes:
-    """The values of the large initialisers, which from now on say where in a file of that name theirs are."""
+    """Return the values of the large initialisers, which from now on say where in a file of that name theirs are."""
     package, parts, offset = onnx(), list[bytes](), 0
     for tensor in model.graph.initializer:
         raw = tensor.raw_data

@@ -161,12 +161,12 @@ def _dims(node: Node) -> tuple[int, ...]:
 
 
 def _outer(emit: Emitter, value: Operand) -> Operand:
-    """A value of the graph around, as the body has it: without time."""
+    """Return a value of the graph around, as the body has it: without time."""
     return Operand(emit.squeeze(value.name, 0), 1, value.dims) if value.lead == 2 else value
 
 
 def _state(delay: Node, inside: dict[Node, Operand], emit: Emitter, batch: str) -> _State:
-    """The states of a delay, and what they are before the first step."""
+    """Return the states of a delay, and what they are before the first step."""
     operands = [inside[delay.input(1)]] if len(delay.inputs) > 1 else []
     use = Use(delay, [Operand("", 1, _dims(delay)), *operands], emit, 1, {})
     start = emit.expand(initial_state(use).name, batch, _dims(delay))
@@ -175,7 +175,7 @@ def _state(delay: Node, inside: dict[Node, Operand], emit: Emitter, batch: str) 
 
 
 def _like(body: Emitter, value: Operand, dims: tuple[int, ...], state: str) -> str:
-    """A value with the axes of a state."""
+    """Return a value with the axes of a state."""
     if value.dims == dims:
         return value.name
     ranked = body.reshape(value.name, 1, (*(1,) * (len(dims) - len(value.dims)), *value.dims))

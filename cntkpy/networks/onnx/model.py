@@ -22,7 +22,7 @@ IR_VERSION = 8
 
 
 def to_model(exported: Exported, version: str, metadata: Mapping[str, str]) -> ModelProto:
-    """An `onnx.ModelProto`.
+    """Return an `onnx.ModelProto`.
 
     Args:
         exported: the graph.
@@ -81,7 +81,7 @@ class _Conversion:
         return self._helper.np_dtype_to_tensor_dtype(dtype)
 
     def graph(self, graph: Graph) -> GraphProto:
-        """A graph without initialisers."""
+        """Return a graph without initialisers."""
         inputs, outputs = ([self._port(port) for port in ports] for ports in (graph.inputs, graph.outputs))
         operators = [self._operator(operator) for operator in graph.operators]
         return self._helper.make_graph(operators, graph.name, inputs, outputs)

@@ -15,7 +15,7 @@ from cntkpy.networks.onnx.package import require_jax
 
 
 def values(network: ValidatedNetwork, names: Iterable[str], batch: Batch) -> dict[str, np.ndarray]:
-    """The values of nodes, `(T, S, ...)` where they depend on data."""
+    """Return the values of nodes, `(T, S, ...)` where they depend on data."""
     return {name: value for name, (value, _) in masked_values(network, names, batch).items()}
 
 
@@ -32,7 +32,7 @@ def masked_values(
 
 
 def constants(network: ValidatedNetwork, names: list[str]) -> Mapping[str, np.ndarray]:
-    """The values of nodes that do not depend on data."""
+    """Return the values of nodes that do not depend on data."""
     return values(network, names, Batch({}))
 
 
@@ -42,7 +42,7 @@ def minibatch(
     data: Mapping[str, np.ndarray],
     lengths: Mapping[str, np.ndarray] | None = None,
 ) -> Batch:
-    """A minibatch with each sequence in a slot of its own.
+    """Return a minibatch with each sequence in a slot of its own.
 
     Args:
         network: the network.

@@ -11,7 +11,7 @@ from cntkpy.cntk_config.base.extras import how_to_install
 
 
 def onnx() -> ModuleType:
-    """The package `onnx`.
+    """Return the package `onnx`.
 
     Raises:
         UserError: it is not installed.
@@ -20,7 +20,7 @@ def onnx() -> ModuleType:
 
 
 def onnxruntime() -> ModuleType:
-    """The package `onnxruntime`.
+    """Return the package `onnxruntime`.
 
     Raises:
         UserError: it is not installed.

@@ -37,7 +37,7 @@ def prune(graph: Graph, constants: dict[str, np.ndarray], derived: dict[str, str
 
 
 def _read(operator: Operator) -> Iterator[str]:
-    """The values that an operator reads, those that its bodies read included."""
+    """Yield the values that an operator reads, those that its bodies read included."""
     yield from operator.inputs
     for attribute in operator.attributes.values():
         if isinstance(attribute, Graph):

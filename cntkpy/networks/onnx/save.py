@@ -37,7 +37,7 @@ class Ready(NamedTuple):
 
 
 def package_version() -> str:
-    """The version of this package, as it is installed; empty if it is not."""
+    """Return the version of this package, as it is installed; empty if it is not."""
     try:
         return importlib.metadata.version("cntkpy")
     except importlib.metadata.PackageNotFoundError:
@@ -62,7 +62,7 @@ def prepared(path: str | Path, network: Network, settings: Settings, metadata: M
 
 
 def compared(ready: Ready) -> list[Difference]:
-    """The differences from onnxruntime on random data; none of a model that is too large to be run from memory.
+    """Return the differences from onnxruntime on random data; none of a model that is too large to be run from memory.
 
     Raises:
         UserError: they are too large; onnxruntime is not installed, or cannot run the model.

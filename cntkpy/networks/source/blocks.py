@@ -59,7 +59,7 @@ class _Places:
         self.kinds = [_own_signature(graph, unit) for unit in units]
 
     def signature(self, begin: int, end: int) -> Signature | None:
-        """Return what equal blocks have in common; None: these units are no block."""
+        """Return the key that equal blocks share; None if these units are no block."""
         outside: dict[Node, int] = {}
         parts: list[Hashable] = []
         for place in range(begin, end):
@@ -92,7 +92,7 @@ class _Places:
 
 
 def _own_signature(graph: Graph, unit: Unit) -> Signature | None:
-    """Return what units at the same place of equal blocks have in common; None: it is in no block."""
+    """Return the key that units at the same place of equal blocks share; None if the unit is in no block."""
     if unit.loop or len(unit.outputs) > 1 or not unit.node.has_layout:
         return None
     node = unit.node
@@ -165,7 +165,7 @@ class _Search:
         return result
 
     def _groups(self, length: int) -> dict[Signature, list[Span]]:
-        """The spans of so many units by their signatures; those of one signature do not overlap."""
+        """Return the spans of `length` units by their signatures; spans of one signature do not overlap."""
         groups: dict[Signature, list[Span]] = {}
         for begin in range(len(self._units) - length + 1):
             span = (begin, begin + length)
@@ -190,6 +190,6 @@ def _block(graph: Graph, units: list[Unit]) -> Block:
 
 
 def block_name(block: Block) -> str:
-    """Return what the class of a block is called."""
+    """Return the class name of a block."""
     shortcut = sum(unit.layer is not None and unit.layer.hint == "conv" for unit in block.units) > 2
     return ("ShortcutBlock" if shortcut else "ResidualBlock") if block.residual else "Block"

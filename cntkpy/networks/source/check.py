@@ -52,7 +52,7 @@ def installed(framework: str) -> bool:
 
 
 def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) -> tuple[Result, dict[str, np.ndarray]]:
-    """Return what the network computes, and the weights of outputs whose sum was differentiated."""
+    """Return the results of the network, and the weights of outputs whose sum was differentiated."""
     jax: Any = importlib.import_module("jax")
     network = source.graph.filled()
     names = [node.name for node in source.outputs]
@@ -160,7 +160,7 @@ def _of_parameters(source: Source, wanted: Result, got: Result) -> Iterator[Diff
 
 
 def difference(name: str, got: np.ndarray, wanted: np.ndarray, bound: float) -> Difference:
-    """Return how far two arrays are apart; elements that are equal, infinite or not numbers in both, are not."""
+    """Return the difference of two arrays; elements that are equal, infinite or not numbers in both count as 0."""
     if got.shape != wanted.shape:
         return Difference(name, float("inf"), False)
     mine, theirs = np.asarray(wanted, np.float64), np.asarray(got, np.float64)

@@ -120,7 +120,7 @@ def fed(source: Source, node: Node, array: np.ndarray) -> np.ndarray:
 
 
 def mask_of(source: Source, data: Data, axis: str) -> np.ndarray:
-    """Return where the sequences of an axis have steps, `(sequences, steps)`."""
+    """Return the mask of steps of the sequences of an axis, `(sequences, steps)`."""
     node = next(node for node in source.graph.plan.inputs if str(node.axis) == axis)
     steps, count = (int(size) for size in data.values[node.name].shape[:2])
     numbers: Any = np.arange(steps)

@@ -36,7 +36,7 @@ def trees_of(source: Source) -> list[Tree]:
 
 
 def runner(source: Source) -> Run:
-    """Return what computes the function of a source."""
+    """Return a runner of the function of a source."""
     loaded = types.ModuleType("exported_model")
     exec(compile(source.text, "model.py", "exec"), loaded.__dict__)
     function = loaded.__dict__[source.name]
@@ -46,7 +46,7 @@ def runner(source: Source) -> Run:
 def computed(
     source: Source, function: Callable[..., Any], data: Data, weights: Mapping[str, np.ndarray], gradients: bool
 ) -> Result:
-    """Return what the function computes, compiled; arrays are laid out as the function has them."""
+    """Return the results of the compiled function; arrays have the layout of the function."""
     jax: Any = importlib.import_module("jax")
     inputs = {name: fed(source, node, data.values[node.name]) for name, node in source.arguments.items()}
     options: dict[str, Any] = {name: mask_of(source, data, axis) for name, axis in source.masks.items()}

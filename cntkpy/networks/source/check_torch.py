@@ -41,7 +41,7 @@ def module_of(source: Source) -> Any:
 
 
 def runner(source: Source) -> Run:
-    """Return what computes the module of a source.
+    """Return a runner of the module of a source.
 
     Raises:
         UserError: PyTorch is not installed.
@@ -54,7 +54,7 @@ def runner(source: Source) -> Run:
 def computed(
     source: Source, module: Any, data: Data, weights: Mapping[str, np.ndarray], gradients: bool = True
 ) -> Result:
-    """Return what the module computes; arrays are laid out as the module has them."""
+    """Return the results of the module; arrays have the layout of the module."""
     t = torch()
     inputs = {
         name: t.from_numpy(fed(source, node, data.values[node.name]).copy()) for name, node in source.arguments.items()

@@ -93,7 +93,7 @@ class Classes:
         return texts
 
     def _call(self, name: str, arguments: str, behind: str) -> str:
-        """The text of a mark."""
+        """Return the text of a mark."""
         if self._functions:
             return arguments if behind else name
         return f"{name}({arguments})"

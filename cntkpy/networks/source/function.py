@@ -78,7 +78,7 @@ def criteria_function(
 
 
 def _summed(writer: Writer, node: Node) -> str:
-    """The text of the sum of a node over the samples of the minibatch."""
+    """Return the text of the sum of a node over the samples of the minibatch."""
     value: Value = writer.value(node)
     if value.lead == 2:
         return f"{value.atom}[{writer.body.mask(node.axis)}].sum()"

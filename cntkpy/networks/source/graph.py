@@ -195,7 +195,7 @@ class Graph:
         return None
 
     def _needed(self) -> set[Node]:
-        """The nodes that outputs depend on."""
+        """Return the nodes that outputs depend on."""
         result: set[Node] = set()
         waiting = [self.canonical(node) for node in self.outputs]
         while waiting:
@@ -211,7 +211,7 @@ def _options(node: Node) -> str:
 
 
 def prediction_nodes(network: Network, roots: Iterable[Node] | None = None) -> list[Node]:
-    """Return what criteria look at, apart from inputs.
+    """Return the nodes that criteria compare with inputs.
 
     Args:
         network: the network.

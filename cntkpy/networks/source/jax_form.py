@@ -142,7 +142,7 @@ class JaxForm:
         return f'state["{name}"]'
 
     def layer(self, writer: Writer, layer: Layer, name: str, use: Use) -> None:
-        """Say how a use calls a layer."""
+        """Write the call of a layer."""
         for key, (tensor, is_state) in _tensors(layer).items():
             full = f"{name}.{key}" if key else name
             writer.tensors[full] = tensor
@@ -373,7 +373,7 @@ def _text(writer: Writer, node: Node) -> str:
 
 
 def _unpacked(step: Step, sequences: list[str], draws: bool) -> list[str]:
-    """The statements that name what a step reads."""
+    """Return the statements that name what a step reads."""
     lines: list[str] = []
     queues = [state.name if state.steps == 1 else f"{state.name}_queue" for state in step.states]
     if len(queues) > 1:

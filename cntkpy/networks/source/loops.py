@@ -82,7 +82,7 @@ def write_step(writer: Writer, unit: Unit) -> Step:
 
 
 def _operands(writer: Writer, unit: Unit) -> dict[str, bool]:
-    """The arguments of the class of a loop."""
+    """Return the arguments of the class of a loop."""
     whole = {node.input(index) for node in unit.loop for index in node.kind.time.whole}
     result: dict[str, bool] = {}
     for operand in unit.operands:
@@ -93,7 +93,7 @@ def _operands(writer: Writer, unit: Unit) -> dict[str, bool]:
 
 
 def _state(writer: Writer, delay: Node, first: str) -> State:
-    """The state that a delay reads."""
+    """Return the state that a delay reads."""
     start, source = _start(writer, delay, first), given_name(delay.input(0))
     name = writer.body.names.take(given_name(delay) or (f"{source}_before" if source else "h"))
     writer.body.hold(name, delay)

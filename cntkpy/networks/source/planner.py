@@ -81,7 +81,7 @@ class Planner:
         return result
 
     def _dead(self, layers: list[Unit]) -> set[Node]:
-        """The nodes that nothing reads any more, because recurrent layers compute what their users did."""
+        """Return the nodes that nothing reads any more, because recurrent layers compute what their users did."""
         absorbed = {node for unit in layers for node in unit.covered}
         read = {operand for unit in layers for operand in unit.operands}
         read |= {self.graph.canonical(node) for node in self.graph.outputs}
@@ -157,7 +157,7 @@ def _mask_names(graph: Graph) -> dict[str, str]:
 
 
 def _repeated(use: Use) -> list[Value]:
-    """The value of one step, at all steps."""
+    """Return the value of one step, at all steps."""
     source = use.values[0]
     first = f"{source.atom}[:, :1]" if source.lead == 2 else f"{source.atom}[:, None]"
     remainder = ", ".join("-1" for _ in source.dims)

@@ -72,7 +72,7 @@ Constants = dict[Node, np.ndarray]
 def _joined_parameters(
     graph: Graph, constants: Constants, arrays: Callable[[Constants], dict[str, np.ndarray]]
 ) -> dict[str, Joined]:
-    """Return what the tensors of a recurrent layer are made of, by their names; sums of parameters are left out.
+    """Return the parts of the tensors of a recurrent layer, by their names; sums of parameters are left out.
 
     The layer is made once more with numbers of elements in the place of their values, and once with random numbers,
     which tells copies from sums.
@@ -122,7 +122,7 @@ def _joined_of(sources: list[Node], sizes: list[int], index: np.ndarray) -> Join
 
 
 def _arrays_of(cell: Cell) -> dict[str, np.ndarray]:
-    """The tensors of a cell in the order of PyTorch."""
+    """Return the tensors of a cell in the order of PyTorch."""
     size = cell.recurrence.shape[1]
     order = list(_GATES[cell.kind])
     return {
@@ -196,7 +196,7 @@ def cell_of(layer: Layer) -> str:
 
 
 def _joined(use: Use) -> Value:
-    """The operands as one vector."""
+    """Return the operands as one vector."""
     parts = [use.reshaped(value, (math.prod(value.dims),)) for value in use.values]
     if len(parts) == 1:
         return parts[0]

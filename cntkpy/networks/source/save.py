@@ -137,7 +137,7 @@ def readme(
 
 
 def _of_torch(source: Source, origin: str) -> list[str]:
-    """The head of the README, with the use of a module of PyTorch."""
+    """Return the head of the README, with the use of a module of PyTorch."""
     call = ", ".join([*source.arguments, *source.masks])
     return [
         f"# {source.name}",
@@ -159,7 +159,7 @@ def _of_torch(source: Source, origin: str) -> list[str]:
 
 
 def _of_jax(source: Source, origin: str) -> list[str]:
-    """The head of the README, with the use of functions of JAX."""
+    """Return the head of the README, with the use of functions of JAX."""
     file = source.file
     trees = ", ".join(file.trees)
     call = ", ".join([*file.trees, *source.arguments, *source.masks, *["jax.random.key(0)"] * file.draws])

@@ -10,7 +10,7 @@ from cntkpy.readers.errors import ArgumentError
 
 
 def whole_number(value: Any, name: str, least: int = 0) -> int:
-    """An integer of any kind as an int.
+    """Return an integer of any kind as an int.
 
     Raises:
         ArgumentError: for anything else, and below `least`.
@@ -25,7 +25,7 @@ def whole_number(value: Any, name: str, least: int = 0) -> int:
 
 
 def check_size(minibatch_size: Any) -> int:
-    """The size of a minibatch in samples."""
+    """Return the size of a minibatch in samples."""
     number = whole_number(minibatch_size, "The minibatch size", -(2**63))
     if number < 1:
         raise ArgumentError("Requested minibatch size must be > 0")
@@ -39,7 +39,7 @@ def check_share(rank: Any, workers: Any, kind: str = "worker") -> None:
 
 
 def state_field(state: Any, field: str) -> int:
-    """A number of a checkpoint state."""
+    """Return a number of a checkpoint state."""
     if not isinstance(state, Mapping) or field not in state:
         raise ArgumentError(f"Checkpoint misses required field {field}", "give what get_checkpoint_state() returned")
     return whole_number(state[field], f"The field {field} of a checkpoint")

@@ -62,7 +62,7 @@ class Beginnings:
         return _whole_records(text)
 
     def count_of(self, path: str, count: int) -> int:
-        """Return how many of `count` records of a file are read."""
+        """Return the number of records to read, of `count` in a file."""
         if count > self.records:
             self.cut[path] = None
         return min(count, self.records)

@@ -90,13 +90,13 @@ class Part:
     where: np.ndarray
 
     def between(self, begin: int, end: int) -> Part:
-        """Return what of it is at the places begin .. end-1, counted from there."""
+        """Return the part at places begin .. end-1; its places count from begin."""
         a, b = self.where.searchsorted((begin, end)).tolist()
         return Part(self.chunk, self.which[a:b], self.where[a:b] - begin)
 
 
 def dense_stream(rows: np.ndarray, sequences: np.ndarray) -> StreamData:
-    """A dense stream from rows (samples, dim) and sequence bounds int64[n+1]."""
+    """Return a dense stream from rows (samples, dim) and sequence bounds int64[n+1]."""
     dim = rows.shape[1]
     return StreamData(dim, np.ascontiguousarray(rows).reshape(-1), np.arange(len(rows)) * dim, sequences)
 

@@ -81,6 +81,6 @@ def _taken(parts: Sequence[StreamData], which: np.ndarray, within: np.ndarray) -
 
 
 def bytes_of(chunk: Chunk) -> int:
-    """The memory of the arrays of a chunk."""
+    """Return the memory of the arrays of a chunk."""
     arrays = [array for s in chunk.streams.values() for array in (s.values, s.starts, s.sequences, s.counts, s.indices)]
     return sum(array.nbytes for array in arrays if array is not None)

@@ -86,7 +86,7 @@ class Unpacker(Protocol):
     """Bytes of the plain text before the next piece."""
 
     def piece(self) -> bytes:
-        """The next bytes, at most `PIECE`; none at the end of the file.
+        """Return the next bytes, at most `PIECE`; none at the end of the file.
 
         Raises:
             Broken: the file is damaged or ends early.
@@ -94,7 +94,7 @@ class Unpacker(Protocol):
         ...
 
     def restart(self, copied: bool = False) -> Restart | None:
-        """Return where unpacking can begin again just here; None if it cannot. copied: a copy of its state may be
+        """Return a restart at the current byte; None if there can be none. copied: a copy of the state may be
         made."""
         ...
 
@@ -123,7 +123,7 @@ _MEMBERS = {
 
 
 def binary_format(head: bytes) -> tuple[str, str] | None:
-    """Return what data that are not text are, by their first bytes, and what to do; None where that is not known."""
+    """Return the name of a binary format and a hint, by the first bytes of a file; None if the format is unknown."""
     if head[:4] == b"PK\3\4":
         return next((kind for name, kind in _MEMBERS.items() if name in head[30:]), None)
     if not any(byte < 9 for byte in head):  # text, as of a table whose first column is PAR1
@@ -132,7 +132,9 @@ def binary_format(head: bytes) -> tuple[str, str] | None:
 
 
 def format_of(head: bytes) -> str | None:
-    """The compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, ...; None: it is none."""
+    """Return the compressed format of a file that begins with these bytes: `gzip`, `bzip2`, `xz`, ...; None: it is
+    none.
+    """
     if head[:3] == b"BZh":
         block = any(bzip2_block.startswith(head[4:10]) for bzip2_block in _BZIP2_BLOCKS)
         return "bzip2" if head[3:4].isdigit() and block else None
@@ -170,7 +172,7 @@ def format_at_start(read: Read) -> str | None:
 
 
 def unpacker(name: str, read: Read, start: Restart) -> Unpacker:
-    """Return what unpacks a format from a restart on.
+    """Return the unpacker of a format that starts at a restart.
 
     Raises:
         UserError: a package is missing.
@@ -309,7 +311,7 @@ class _Frames:
         return Restart(self.plain, self._packed) if self._object is None else None
 
     def _blocks(self) -> bytes:
-        """The plain text of the next blocks of the frame, as many as make a piece.
+        """Return the plain text of the next blocks of the frame, as many as make a piece.
 
         Raises:
             _InGroup: one is damaged.
@@ -340,7 +342,7 @@ class _Frames:
         return plain
 
     def _look(self, offset: int, count: int) -> int:
-        """Return where bytes of the file, so many from here, are in `_ahead`; -1 if the file ends before them."""
+        """Return the index in `_ahead` of `count` bytes at `offset` from here; -1 if the file ends before them."""
         begin = self._packed - self._ahead_at + offset
         if begin < offset or begin + count > len(self._ahead):
             self._ahead, self._ahead_at = self._file(self._packed, max(16 * INPUT, offset + count)), self._packed
@@ -348,7 +350,9 @@ class _Frames:
         return begin if begin + count <= len(self._ahead) else -1
 
     def _once_more(self) -> bytes:
-        """The plain text of the next block, after one of a group turned out to be damaged; Broken if it is this one."""
+        """Return the plain text of the next block, after one of a group turned out to be damaged; Broken if it is this
+        one.
+        """
         done, self._packed, self._one_by_one = self.plain - self._frame.plain, self._frame.packed, True
         self._begin()
         while done > 0:
@@ -356,7 +360,7 @@ class _Frames:
         return self._block()
 
     def _take(self, count: int) -> bytes:
-        """The next bytes of the file; fewer at its end."""
+        """Return the next bytes of the file; fewer at its end."""
         offset = self._packed - self._ahead_at
         if offset < 0 or offset + count > len(self._ahead):
             self._ahead, self._ahead_at, offset = self._file(self._packed, max(4 * INPUT, count)), self._packed, 0
@@ -406,7 +410,7 @@ class _Frames:
         return True
 
     def _block(self) -> bytes:
-        """The plain text of the next block."""
+        """Return the plain text of the next block."""
         position = self._packed
         header = self._all(3)
         number = int.from_bytes(header, "little")
@@ -452,7 +456,7 @@ class SeekTable(NamedTuple):
     packed: np.ndarray
 
     def place(self, offset: int) -> Restart:
-        """The start of the frame with byte `offset` of the plain text."""
+        """Return the start of the frame with byte `offset` of the plain text."""
         frame = max(0, min(int(np.searchsorted(self.plain, offset, side="right")), len(self.plain) - 1) - 1)
         return Restart(int(self.plain[frame]), int(self.packed[frame]))
 
@@ -466,7 +470,8 @@ _FOOTER, _SEEKABLE, _TABLE_FRAME = 9, 0x8F92EAB1, 0x184D2A5E
 
 
 def seek_table(read: Read, size: int) -> SeekTable | None:
-    """The table of frames at the end of a Zstandard file of this size; None if it has none that describes all of it.
+    """Return the table of frames at the end of a Zstandard file of this size; None if it has none that describes all of
+    it.
 
     The table is 8 or 12 bytes of the file for a frame, and so are the arrays, at most twice as many.
     """

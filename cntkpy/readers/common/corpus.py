@@ -47,7 +47,7 @@ class Corpus:
         return out
 
     def name(self, number: int) -> int | str:
-        """A key as it is in the data; of a hashed one only the hash is known."""
+        """Return a key as it is in the data; of a hashed one only the hash is known."""
         if self.numeric:
             return number
         return f"<Unknown, hash {number}>" if self.hashed else self._names[number]

@@ -25,17 +25,17 @@ class Draws:
         return self._random.random()
 
     def uniform(self, low: float, high: float) -> float:
-        """A number in [low, high)."""
+        """Return a number in [low, high)."""
         return low + (high - low) * self._next()
 
     def up_to(self, last: int) -> int:
-        """A whole number from 0 to `last`, both included."""
+        """Return a whole number from 0 to `last`, both included."""
         return int(self._next() * (last + 1))
 
     def coin(self) -> bool:
-        """True or false, each with probability 1/2."""
+        """Return True or false, each with probability 1/2."""
         return self._next() < 0.5
 
     def normal(self, deviation: float) -> float:
-        """A number from a normal distribution around zero."""
+        """Return a number from a normal distribution around zero."""
         return deviation * NormalDist().inv_cdf(max(self._next(), 2**-53))

@@ -49,7 +49,7 @@ class FileBytes:
     """True if it is a file of this machine."""
 
     def stream(self, buffering: int = -1) -> BinaryIO:
-        """The file opened once more, with a position of its own."""
+        """Return the file opened once more, with a position of its own."""
         return open_input(self.path, buffering=buffering)
 
     def too_large_to_keep(self) -> bool:
@@ -57,11 +57,13 @@ class FileBytes:
         return can_read_at() and (memory.of_machine() or self.size) < self.size
 
     def passing(self) -> io.RawIOBase:
-        """The file with a position of its own; what is read lets the system forget nothing else that it keeps."""
+        """Return the file with a position of its own; what is read lets the system forget nothing else that it
+        keeps.
+        """
         return Position(_Passing(self))
 
     def fileno(self) -> int:
-        """The number of the open file."""
+        """Return the number of the open file."""
         return self._file.fileno()
 
     def read(self, into: np.ndarray, offset: int) -> None:
@@ -116,13 +118,15 @@ class FileBytes:
             raise DataError(f"{reason}: {error.strerror or error}", path=self.path, hint=cure(error)) from None
 
     def bytes(self, offset: int, length: int) -> bytes:
-        """These bytes; fewer at the end of the file."""
+        """Return these bytes; fewer at the end of the file."""
         out = np.empty(max(0, min(length, self.size - offset)), np.uint8)
         self.read(out, offset)
         return out.tobytes()
 
     def window(self, offset: int, length: int, dtype: np.dtype) -> np.ndarray:
-        """These bytes as elements, read into an array: a mapped file that becomes shorter would end the process."""
+        """Return these bytes as elements, read into an array: a mapped file that becomes shorter would end the
+        process.
+        """
         if os.fstat(self._file.fileno()).st_size < offset + length:
             raise self.cut_short()  # before anything is allocated
         result = np.empty(length // dtype.itemsize, dtype)
@@ -130,7 +134,7 @@ class FileBytes:
         return result
 
     def cut_short(self) -> DataError:
-        """The error of a file that has fewer bytes than it had."""
+        """Return the error of a file that has fewer bytes than it had."""
         return DataError(f"The data file {self.path} was cut short while it was read.", path=self.path)
 
 

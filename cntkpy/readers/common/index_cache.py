@@ -56,7 +56,7 @@ def describe(path: str) -> dict[str, Any]:
 
 
 def load(cache: str, path: str, is_sound: Callable[[Arrays, Details, int], bool]) -> tuple[Arrays, Details] | None:
-    """The arrays of a cached index and what was kept with them; None if there is none that fits the file.
+    """Return the arrays of a cached index and what was kept with them; None if there is none that fits the file.
 
     Args:
         cache: the file with the index.

@@ -100,13 +100,13 @@ class LabelMap:
 
 
 def ids_in(names: np.ndarray, starts: np.ndarray, table: np.ndarray) -> dict[bytes, int]:
-    """The ids of a `LabelMap` by label, out of the arrays that kernels look things up in."""
+    """Return the ids of a `LabelMap` by label, out of the arrays that kernels look things up in."""
     text, bounds = names.tobytes(), starts[: int((table >= 0).sum()) + 1].tolist()
     return {text[a:b]: number for number, (a, b) in enumerate(pairwise(bounds))}
 
 
 def hash_of(label: bytes) -> int:
-    """The hash of `line_kernels.hash_of`: FNV-1a of 64 bits, its upper half mixed into the lower one."""
+    """Return the hash of `line_kernels.hash_of`: FNV-1a of 64 bits, its upper half mixed into the lower one."""
     hash_value = 14695981039346656037
     for byte in label:
         hash_value = (hash_value ^ byte) * 1099511628211 & 2**64 - 1
@@ -114,7 +114,7 @@ def hash_of(label: bytes) -> int:
 
 
 def _hashes(names: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The hashes of labels, uint64[n]: names[starts[i]:starts[i+1]] is the one with number i."""
+    """Return the hashes of labels, uint64[n]: names[starts[i]:starts[i+1]] is the one with number i."""
     lengths = np.diff(starts)
     hashes = np.full(len(lengths), 14695981039346656037, np.uint64)
     for index in range(int(min(lengths.max(initial=0), _LONG))):

@@ -49,7 +49,7 @@ GATHERED = 256 << 10
 FAR = 64 << 20
 """Bytes that are unpacked in vain before there is a note of the cost."""
 UNBELIEVABLE, BELIEVED = 200, 128 << 20
-"""A file that unpacks to more than so many times its size, and to more than so many bytes, is refused."""
+"""Largest unpacked size of a file as a multiple of its size, and in bytes; a file above both is refused."""
 LONGEST = 1 << 30
 """Most bytes of a line or a sequence of a compressed file."""
 LONGEST_TIMES, SHORT, SHORT_LIST = 50, 16 << 20, 4 << 20
@@ -304,7 +304,7 @@ class PackedBytes:
         return count
 
     def bytes(self, offset: int, length: int) -> bytes:
-        """These bytes; fewer at the end of the text."""
+        """Return these bytes; fewer at the end of the text."""
         out = np.empty(length, np.uint8)
         got = 0
         while got < length and (count := self._some(out.data[got:], offset + got)):
@@ -320,7 +320,7 @@ class PackedBytes:
         RECENTLY.forget(self._pieces, end)
 
     def stream(self, buffering: int = -1) -> BinaryIO:
-        """The text as a file of its own position."""
+        """Return the text as a file of its own position."""
         raw = Position(self)
         return cast("BinaryIO", io.BufferedReader(raw, 1 << 16) if buffering else raw)
 
@@ -332,7 +332,7 @@ class PackedBytes:
         self._file.close()
 
     def cut_short(self) -> DataError:
-        """The error of a text that has fewer bytes than it had."""
+        """Return the error of a text that has fewer bytes than it had."""
         return DataError(f"The data file {self.path} was cut short while it was read.", path=self.path)
 
     def _some(self, view: memoryview, position: int) -> int:
@@ -347,7 +347,7 @@ class PackedBytes:
         return len(result)
 
     def _piece(self, offset: int) -> tuple[int, bytes] | None:
-        """The unpacked piece with byte `offset`, and where it begins; None after the end. `_changed` is held."""
+        """Return the unpacked piece with byte `offset`, and where it begins; None after the end. `_changed` is held."""
         while self._has_thread() and self._pieces.find(offset) is None:
             if not self._offset <= offset < self._until:
                 self._until = 0
@@ -453,7 +453,7 @@ DataBytes = FileBytes | PackedBytes | RemoteBytes | BeginningBytes
 
 
 def data_bytes(path: str) -> DataBytes:
-    """The bytes of a text file, of its plain text if it is compressed.
+    """Return the bytes of a text file, of its plain text if it is compressed.
 
     Args:
         path: its name, or a URL.
@@ -499,7 +499,7 @@ def text_bytes(path: str) -> DataBytes:
 
 
 def open_text(path: str) -> DataBytes:
-    """A text file, compressed or not; inside `first_records` only its beginning.
+    """Return a text file, compressed or not; inside `first_records` only its beginning.
 
     Raises:
         DataError: it cannot be opened.
@@ -524,7 +524,7 @@ def _or_say(opens: Callable[[str], DataBytes], path: str, problem: str) -> DataB
 
 
 def raw_bytes(path: str) -> FileBytes | RemoteBytes:
-    """The bytes of a file, or of what a URL names, as they are; errors as of `data_bytes`."""
+    """Return the bytes of a file, or of what a URL names, as they are; errors as of `data_bytes`."""
     if is_url(path):
         return RemoteBytes(path)
     return FileBytes(path, cast("io.FileIO", open_input(path, buffering=0)))
@@ -573,7 +573,7 @@ def open_data(path: str, buffering: int = -1) -> BinaryIO:
 
 
 def read_data(path: str, limit: int = TEXT_LIMIT) -> bytes:
-    """All bytes of a text file, of its plain text if it is compressed.
+    """Return all bytes of a text file, of its plain text if it is compressed.
 
     Raises:
         OSError: as `read_input`; or it has more than `limit` bytes. DataError: it is damaged.

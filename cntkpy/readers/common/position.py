@@ -35,7 +35,7 @@ class Position(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """The position."""
+        """Return the position."""
         return self._position
 
     def seek(self, offset: int, whence: int = 0, /) -> int:

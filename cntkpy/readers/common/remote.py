@@ -77,14 +77,14 @@ class RemoteBytes:
         return len(result)
 
     def bytes(self, offset: int, length: int) -> bytes:
-        """These bytes; fewer at the end."""
+        """Return these bytes; fewer at the end."""
         out = np.empty(max(0, min(length, self.size - offset)), np.uint8)
         if len(out):
             self.read(out, offset)
         return out.tobytes()
 
     def stream(self, buffering: int = -1) -> BinaryIO:
-        """The object as a file of its own position."""
+        """Return the object as a file of its own position."""
         raw = Position(self)
         return cast("BinaryIO", io.BufferedReader(raw, 1 << 16) if buffering else raw)
 
@@ -95,7 +95,7 @@ class RemoteBytes:
         self._object.close()
 
     def cut_short(self) -> DataError:
-        """The error of an object that has fewer bytes than it had."""
+        """Return the error of an object that has fewer bytes than it had."""
         return DataError(f"The data at {self.path} became shorter while they were read.", path=self.path)
 
     def _block(self, number: int) -> bytes:

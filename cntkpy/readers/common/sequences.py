@@ -19,7 +19,7 @@ _APART = 1024
 
 
 def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return where parts of these lengths begin, one after the other, and where the last one ends: int64[n + 1]."""
+    """Return the starts of consecutive parts of these lengths, and the end of the last part: int64[n + 1]."""
     starts = np.empty(len(lengths) + 1, np.int64)
     starts[0], starts[1:] = 0, lengths
     np.cumsum(starts[1:], out=starts[1:])  # of its own type: with a conversion it takes twice as long
@@ -27,7 +27,7 @@ def starts_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def _sums(values: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The sums of values[first[i] : first[i + 1]], none of which is empty: int64[len(first) - 1].
+    """Return the sums of values[first[i] : first[i + 1]], none of which is empty: int64[len(first) - 1].
 
     `reduceat` copies what it is given to int64, so it is given a part at a time.
     """
@@ -56,7 +56,7 @@ class Starts:
         return int(self._some[sequence // _APART]) + int(self._lengths[begin:sequence].sum(dtype=np.int64))
 
     def searchsorted(self, samples: int) -> int:
-        """The first sequence with at least so many samples before it; samples: at most those of all."""
+        """Return the first sequence with at least so many samples before it; samples: at most those of all."""
         previous = int(self._some.searchsorted(samples)) - 1
         if previous < 0:
             return 0
@@ -66,7 +66,7 @@ class Starts:
 
 
 def no_sequence(number: int, count: int) -> DataError:
-    """The error of a sequence that the data do not have; its number can only come from a saved state."""
+    """Return the error of a sequence that the data do not have; its number can only come from a saved state."""
     return DataError(
         f"Sequence {number} was asked for, but the data have {count}, numbered from 0.",
         hint="the state of the reader belongs to other data: did the files change since it was saved?",

@@ -68,7 +68,7 @@ def check_interface(
 
 
 def place_of(error: Exception) -> tuple[str, ...]:
-    """Return where in the user's code an exception was raised, as a note: file, line, function, code."""
+    """Return the place in the user's code that raised an exception, as a note: file, line, function, code."""
     if isinstance(error, SyntaxError):
         return (f"{error.filename}:{error.lineno}: {(error.text or '').strip()}",)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((_OURS, "<frozen"))]

@@ -55,7 +55,7 @@ class _Member:
         self.row = int(np.prod(self.shape[1:], dtype=np.int64))
 
     def read(self, count: int) -> np.ndarray:
-        """The next `count` rows."""
+        """Return the next `count` rows."""
         size = count * self.row * self.dtype.itemsize
         try:
             data = self._file.read(size)
@@ -67,7 +67,7 @@ class _Member:
 
 
 def from_npz(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
-    """An archive as `NpzTarget` writes it: for each stream `name`, or `name.data`, `.indices`, `.indptr`,
+    """Return an archive as `NpzTarget` writes it: for each stream `name`, or `name.data`, `.indices`, `.indptr`,
     `.shape` of sparse rows; `name.lengths` if sequences are longer than one sample; `keys`. One-dimensional arrays
     are classes if `name.classes` or the caller says how many there are, else streams of dimension 1."""
     path = single(paths, "a numpy archive")
@@ -132,7 +132,7 @@ class _open:
         self.sequences = self.samples if self.lengths is None else self.lengths.shape[0]
 
     def read(self, sequences: int) -> Part:
-        """The next sequences."""
+        """Return the next sequences."""
         lengths = (
             np.ones(sequences, np.int64) if self.lengths is None else self.lengths.read(sequences).astype(np.int64)
         )

@@ -49,7 +49,7 @@ _MOST_CLASSES = 1 << 20
 def from_parquet(
     paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", options: NamedColumns | None = None
 ) -> Input:
-    """A Parquet file; see `_from_table`."""
+    """Return a Parquet file; see `_from_table`."""
     return _from_table(
         "ParquetDeserializer", ParquetTable(single(paths, "a Parquet file")), streams, precision, options
     )
@@ -58,14 +58,14 @@ def from_parquet(
 def from_arrow(
     paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", options: NamedColumns | None = None
 ) -> Input:
-    """A file in Arrow's file format; see `_from_table`."""
+    """Return a file in Arrow's file format; see `_from_table`."""
     return _from_table("ArrowDeserializer", ArrowTable(single(paths, "an Arrow file")), streams, precision, options)
 
 
 def _from_table(
     kind: str, table: TableFile, streams: Sequence[Stream], precision: str, options: NamedColumns | None
 ) -> Input:
-    """The columns of a table as streams.
+    """Return the columns of a table as streams.
 
     With `labels` or `target` there are two: `labels`, the classes or values of that column, and `features`, all columns
     of numbers. Else those that are asked for, each the column of its name; else all columns.
@@ -134,13 +134,13 @@ def _two(
 
 
 def _mark(table: TableFile, name: str) -> list[str]:
-    """Return what the metadata of a column say that it is, in words."""
+    """Return the words in the metadata of a column that tell its form."""
     metadata: dict[bytes, bytes] = table.field(name).metadata or {}
     return metadata.get(MARK, b"").decode("utf-8", "replace").split()
 
 
 def _stream_of(table: TableFile, name: str, classes: bool = False) -> Stream:
-    """A column as a stream; classes: it has classes, also where it has numbers."""
+    """Return a column as a stream; classes: it has classes, also where it has numbers."""
     mark = _mark(table, name)
     if len(mark) == 2 and mark[0] in ("dense", "sparse", "class") and mark[1].isdecimal() and len(mark[1]) < 10:
         return Stream(name, max(1, int(mark[1])), mark[0])
@@ -224,7 +224,7 @@ class TableTarget:
         return samples_as_array(rows, s.dim, s.form == "sparse", self._element)
 
     def tables(self) -> Iterator[Any]:
-        """Return what was written, in tables of about `GROUP` bytes of the final schema; the first one may be empty."""
+        """Yield the written rows in tables of about `GROUP` bytes, in the final schema; the first may be empty."""
         pa = arrow()
         if self._writer is None:
             return
@@ -243,7 +243,7 @@ class TableTarget:
             yield pa.Table.from_batches(held)
 
     def _final(self, batch: Any) -> Any:
-        """A batch without lists where every row has one sample."""
+        """Return a batch without lists where every row has one sample."""
         pa = arrow()
         key = batch.column(0)
         arrays, fields = [key], [marked(batch.schema.names[0], key, KEY)]

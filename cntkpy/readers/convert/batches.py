@@ -31,7 +31,7 @@ class Stream:
 
 
 def parse_stream(text: str) -> Stream:
-    """A stream written as NAME:DIM or NAME:DIM:FORM."""
+    """Return a stream written as NAME:DIM or NAME:DIM:FORM."""
     name, *remainder = text.split(":")
     form = remainder[1] if len(remainder) > 1 else "dense"
     if (
@@ -75,13 +75,13 @@ class Batch:
 
 
 def from_minibatch(minibatch: Minibatch) -> Batch:
-    """A minibatch of whole sequences as a batch."""
+    """Return a minibatch of whole sequences as a batch."""
     parts = {name: Part(*rows_of(minibatch, name)) for name in minibatch.streams}
     return Batch(minibatch.keys, parts)
 
 
 def batches_of(reader: Any, size: int = 4096) -> Iterator[Batch]:
-    """One sweep of a reader."""
+    """Yield one sweep of a reader."""
     reader.start_minibatch_loop(size, 0)
     try:
         while (minibatch := reader.get_minibatch()) is not None:
@@ -91,7 +91,8 @@ def batches_of(reader: Any, size: int = 4096) -> Iterator[Batch]:
 
 
 def dense_pieces(batch: Batch, streams: Sequence[Stream]) -> Iterator[Batch]:
-    """The sequences of a batch, so few at a time that they do not fill the memory when sparse values are written out.
+    """Yield the sequences of a batch, so few at a time that they do not fill the memory when sparse values are written
+    out.
 
     streams: those that are looked at; the lengths of all streams are equal.
     """
@@ -108,7 +109,7 @@ def dense_pieces(batch: Batch, streams: Sequence[Stream]) -> Iterator[Batch]:
 
 
 def class_numbers(rows: Any, name: str) -> np.ndarray:
-    """The classes of one-hot rows, int64[samples]."""
+    """Return the classes of one-hot rows, int64[samples]."""
     if not isinstance(rows, np.ndarray):
         rows = canonical(rows)
         if (np.diff(rows.indptr) == 1).all() and (rows.data == 1).all():

@@ -106,7 +106,9 @@ def _section(s: Stream, labels: Mapping[int, str]) -> dict[str, Any]:
 
 
 def _session_of(files: Sequence[str]) -> int | None:
-    """The id of a writing session, 16 bits: files made of the same data belong together, whatever streams they have."""
+    """Return the id of a writing session, 16 bits: files made of the same data belong together, whatever streams they
+    have.
+    """
     if not files:
         return None
     result = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in map(Path, sorted(files))]

@@ -26,7 +26,7 @@ CHUNK = 32 << 20
 
 
 def from_cbf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
-    """A file in CNTK binary format, with the element type that it has."""
+    """Return a file in CNTK binary format, with the element type that it has."""
     from cntkpy.readers.registry import create_reader
 
     path = single(paths, "CNTK binary format")

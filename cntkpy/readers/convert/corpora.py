@@ -90,7 +90,7 @@ def from_lu(paths: Sequence[str], streams: Sequence[Stream], precision: str = "f
 
 
 def _corpus(config: dict[str, Any], precision: str) -> Corpus:
-    """The corpus of the reader that a section describes."""
+    """Return the corpus of the reader that a section describes."""
     from cntkpy.readers.registry import create_reader
 
     source: Any = create_reader(to_section(config), precision).source

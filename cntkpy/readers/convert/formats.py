@@ -35,11 +35,11 @@ class Format:
     named_columns: bool = False
 
     def read(self) -> Callable[..., Any]:
-        """The function that reads."""
+        """Return the function that reads."""
         return _load(self.source)
 
     def write(self) -> Callable[..., Any] | None:
-        """The function that writes, if there is one."""
+        """Return the function that writes, if there is one."""
         return _load(self.target) if self.target else None
 
 
@@ -92,7 +92,7 @@ FORMATS = {
 
 
 def format_of(path: str, name: str | None, option: str) -> Format:
-    """The format that an option names, else that of a file's suffix."""
+    """Return the format that an option names, else that of a file's suffix."""
     if name is not None:
         return FORMATS[name]
     if option == "--from" and path.startswith(("ark:", "ark,", "scp:", "scp,")):

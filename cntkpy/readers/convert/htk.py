@@ -137,7 +137,7 @@ class HTKTarget:
         self._frames += position
 
     def _entry(self, key: str, classes: np.ndarray) -> str:
-        """The ranges of equal class: begin and end in 100 ns, the name of the state, the class."""
+        """Return the ranges of equal class: begin and end in 100 ns, the name of the state, the class."""
         begins = np.flatnonzero(np.diff(classes, prepend=-1))
         lines: list[str] = []
         for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(classes)], strict=True):

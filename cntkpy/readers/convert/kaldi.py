@@ -25,7 +25,7 @@ from .targets import Target, features_and_classes, sequence_lengths
 
 
 def specifier(path: str) -> str:
-    """A file as a specifier: a script by its suffix, else an archive; a specifier as it is."""
+    """Return a file as a specifier: a script by its suffix, else an archive; a specifier as it is."""
     if path.startswith(("ark:", "ark,", "scp:", "scp,")):
         return path
     return f"scp:{path}" if Path(path).suffix.lower() == ".scp" else f"ark:{path}"

@@ -48,7 +48,7 @@ def batch_size(streams: Sequence[Stream]) -> int:
 
 
 def from_reader(reader: Any, precision: str = "float") -> Input:
-    """Return what a reader gives, in its order."""
+    """Return the data of a reader as an input of a conversion, in the order of the reader."""
     streams = [Stream(s.name, s.dim, "sparse" if s.sparse else "dense") for s in reader.streams]
     labels = {s.name: reader.get_label_mapping(s.name) for s in reader.streams}
     samples = (reader.samples_per_sweep or None) if isinstance(reader, KnowsSize) else None
@@ -63,14 +63,14 @@ def from_reader(reader: Any, precision: str = "float") -> Input:
 
 
 def single(paths: Sequence[str], kind: str) -> str:
-    """The only path of a format of one file."""
+    """Return the only path of a format of one file."""
     if len(paths) > 1:
         raise ConfigError("TooManyFiles", f"{kind} is one file, but there are {len(paths)}: {' '.join(paths)}")
     return paths[0]
 
 
 def from_ctf(paths: Sequence[str], streams: Sequence[Stream], precision: str = "float") -> Input:
-    """A file in CNTK text format; without streams, those that are found in it."""
+    """Return a file in CNTK text format; without streams, those that are found in it."""
     from cntkpy.readers.registry import create_reader
 
     path = single(paths, "text format")
@@ -115,7 +115,7 @@ def _split(batches: Iterator[Batch], streams: Sequence[Stream], widths: Sequence
 
 
 def _form_of_classes(path: str, name: str) -> str:
-    """Return how the vectors of a stream are written, by its first sample that has values."""
+    """Return the form of a stream, dense or sparse, by its first sample that has values."""
     try:
         with open_data(path) as file:
             for line in file:
@@ -129,7 +129,7 @@ def _form_of_classes(path: str, name: str) -> str:
 
 
 def find_streams(path: str) -> list[Stream]:
-    """The streams of a text file, found by reading it: names, dimensions, dense or sparse."""
+    """Return the streams of a text file, found by reading it: names, dimensions, dense or sparse."""
     dims: dict[str, int] = {}
     sparse: set[str] = set()
     try:

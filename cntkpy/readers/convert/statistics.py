@@ -90,7 +90,7 @@ class StreamStatistics:
 
 
 def texts(minibatch: Minibatch, count: int) -> list[dict[str, Any]]:
-    """The first sequences of a minibatch: key, and the first samples of each stream as text."""
+    """Return the first sequences of a minibatch: key, and the first samples of each stream as text."""
     values: list[dict[str, Any]] = []
     for name, data in minibatch.streams.items():
         layout = minibatch.layouts[name]

@@ -30,7 +30,7 @@ FEATURES, LABELS = "features", "labels"
 def from_csv(
     paths: Sequence[str], streams: Sequence[Stream], precision: str = "float", options: NamedColumns | None = None
 ) -> Input:
-    """A table, and perhaps a file with the names of the classes, one a line.
+    """Return a table, and perhaps a file with the names of the classes, one a line.
 
     Without streams there are two: `labels`, the classes of the column `labels` (else the only one that holds no
     numbers), and `features`, all other columns. With streams, the columns are theirs from left to right; one of form
@@ -108,7 +108,7 @@ class _Table(CsvText):
     """The rows of a table as texts, read as often as needed."""
 
     def cells(self) -> Iterator[Block]:
-        """All rows, some thousand at a time.
+        """Yield all rows, some thousand at a time.
 
         Raises:
             DataError: a row is not as long as the first one, or the file is no table.
@@ -122,7 +122,7 @@ class _Table(CsvText):
                 yield Block(block, 0, columns)
 
     def classes(self, column: int) -> set[str]:
-        """All that occurs in a column."""
+        """Return all that occurs in a column."""
         result: set[str] = set()
         for block in self.cells():
             names = compute().unique(block.columns[column]).to_pylist()
@@ -194,7 +194,7 @@ def _found(table: _Table, options: NamedColumns, kept: Sequence[int]) -> list[_C
 
 
 def _column(table: _Table, name: str) -> int:
-    """The number of a column from 0, by its name or its number from 1."""
+    """Return the number of a column from 0, by its name or its number from 1."""
     if table.header is not None and name in table.header:
         return table.header.index(name)
     if _WHOLE.fullmatch(name) and 1 <= int(name) <= table.width:
@@ -209,7 +209,7 @@ def _column(table: _Table, name: str) -> int:
 
 
 def _described(table: _Table, streams: Sequence[Stream], kept: Sequence[int]) -> list[_Columns]:
-    """The columns of streams that stand side by side."""
+    """Return the columns of streams that stand side by side."""
     columns: list[_Columns] = []
     position = 0
     for s in streams:
@@ -226,7 +226,7 @@ def _described(table: _Table, streams: Sequence[Stream], kept: Sequence[int]) ->
 
 
 def _names_of(path: str) -> list[str]:
-    """The names of the classes that a file lists, one a line."""
+    """Return the names of the classes that a file lists, one a line."""
     try:
         with io.TextIOWrapper(open_data(path), encoding="utf-8-sig") as file:
             names = [line.strip() for line in file]
@@ -267,7 +267,7 @@ def _batches(
 
 
 def _classes(table: _Table, piece: Block, of: _Columns, names: Sequence[str]) -> np.ndarray:
-    """The numbers of classes, float64[n]."""
+    """Return the numbers of classes, float64[n]."""
     numbers = {name: number for number, name in enumerate(names)}
     coded = piece.columns[of.columns[0]].dictionary_encode()
     codes = np.array([numbers.get(name, -1) for name in coded.dictionary.to_pylist()], np.float64)[coded.indices]
@@ -314,13 +314,13 @@ def _filled(cells: Any, missing: float) -> Any:
 
 
 def _first_without(piece: Block, columns: Sequence[int]) -> int | None:
-    """The first row with a cell that is no number; None if there is none."""
+    """Return the first row with a cell that is no number; None if there is none."""
     rows = zip(*(piece.columns[i].to_pylist() for i in columns), strict=True)
     return next((number for number, cells in enumerate(rows) if not all(map(is_number, cells))), None)
 
 
 def _without_blank_rows(cells: list[Any]) -> list[Any]:
-    """The cells of the rows that have any."""
+    """Return the cells of the rows that have any."""
     lengths = sum(compute().binary_length(cell).to_numpy().astype(np.int64) for cell in cells)
     full = np.asarray(lengths) > 0
     return cells if full.all() else [cell.filter(arrow().array(full)) for cell in cells]

@@ -29,7 +29,7 @@ class Target(Protocol):
 
 
 def features_and_classes(streams: Sequence[Stream], files: str) -> tuple[Stream, Stream | None]:
-    """The stream of features and that of classes, if there is one: files of speech hold no others.
+    """Return the stream of features and that of classes, if there is one: files of speech hold no others.
 
     Args:
         streams: those to be written.
@@ -51,7 +51,7 @@ def features_and_classes(streams: Sequence[Stream], files: str) -> tuple[Stream,
 
 
 def sequence_lengths(batch: Batch, streams: Sequence[Stream], instead: str) -> np.ndarray:
-    """The lengths of the sequences, which have to be those of all streams."""
+    """Return the lengths of the sequences, which have to be those of all streams."""
     parts = [batch.parts[s.name] for s in streams]
     if any(not np.array_equal(part.lengths, parts[0].lengths) for part in parts):
         raise UserError(

@@ -34,7 +34,7 @@ class NDArrayView:
 
     @classmethod
     def from_dense(cls, np_array: Any, device: Any = None, read_only: bool = False, borrow: bool = False) -> Self:
-        """The view of a NumPy array, which is copied unless `borrow`."""
+        """Return the view of a NumPy array, which is copied unless `borrow`."""
         del device
         array = np.asarray(np_array)
         return cls._of(array if borrow else array.copy(), read_only)
@@ -68,7 +68,7 @@ class NDArrayView:
 
     @classmethod
     def from_data(cls, data: Any, device: Any = None, read_only: bool = False, borrow: bool = False) -> Self:
-        """The view of an array or a CSR matrix."""
+        """Return the view of an array or a CSR matrix."""
         make = cls.from_csr if hasattr(data, "indptr") else cls.from_dense
         return make(data, device, read_only, borrow)
 
@@ -93,7 +93,7 @@ class NDArrayView:
         return hasattr(self._array, "indptr")
 
     def slice_view(self, start_offset: Any, extent: Any, read_only: bool = True) -> Self:
-        """A part of the array; no data are copied.
+        """Return a part of the array; no data are copied.
 
         Args:
             start_offset: first index of each axis.
@@ -111,7 +111,7 @@ class NDArrayView:
         return self._of(self._array[key], self.is_read_only)
 
     def asarray(self) -> Any:
-        """The array; a CSR matrix as it is."""
+        """Return the array; a CSR matrix as it is."""
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -32,18 +32,18 @@ class PlainSource(Protocol):
         ...
 
     def stream_infos(self) -> Sequence[StreamInformation]:
-        """The streams in order."""
+        """Return the streams in order."""
         ...
 
     def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
-        """The next minibatch; None at the end of the data."""
+        """Return the next minibatch; None at the end of the data."""
         ...
 
 
 def arrays_of(
     source: PlainSource, minibatch_size: int, framework: str, num_data_partitions: int, partition_index: int
 ) -> Iterator[dict[str, Any]]:
-    """The minibatches from the current position on; see `MinibatchSource.arrays`.
+    """Yield the minibatches from the current position on; see `MinibatchSource.arrays`.
 
     Raises:
         ArgumentError: there is no such framework, or the source gives pieces of sequences.

@@ -29,11 +29,11 @@ class MinibatchSourceBase:
     """StreamInformation by name."""
 
     def stream_infos(self) -> Sequence[StreamInformation]:
-        """The streams in order."""
+        """Return the streams in order."""
         raise NotImplementedError
 
     def stream_info(self, name: str) -> StreamInformation:
-        """The stream of a name."""
+        """Return the stream of a name."""
         stream_info = [s for s in self.stream_infos() if s.name == name]
         if not stream_info:
             known = ", ".join(s.name for s in self.stream_infos())
@@ -48,11 +48,11 @@ class MinibatchSourceBase:
         return False
 
     def get_checkpoint_state(self) -> dict[str, Any]:
-        """The position after the last minibatch given out, to be stored as JSON."""
+        """Return the position after the last minibatch given out, to be stored as JSON."""
         raise NotImplementedError
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Resume where the state was taken."""
+        """Restore a state of `get_checkpoint_state`."""
         raise NotImplementedError
 
     @property
@@ -69,7 +69,7 @@ class MinibatchSourceBase:
 
     @property
     def samples_left(self) -> int | None:
-        """About how many samples are still to come; None if nobody knows."""
+        """Return an estimate of the samples that are left; None if it is unknown."""
         return None
 
     def minibatches(
@@ -80,7 +80,7 @@ class MinibatchSourceBase:
         num_data_partitions: int = 1,
         partition_index: int = 0,
     ) -> Minibatches:
-        """The minibatches from the current position on, for a `for` loop."""
+        """Return the minibatches from the current position on, for a `for` loop."""
         check_map(input_map)
         return Minibatches(self, minibatch_size, input_map, num_data_partitions, partition_index)
 

@@ -101,7 +101,7 @@ class Batch(NamedTuple):
 
 
 def batch_of(data: Any, axes: InputAxes) -> Batch:
-    """The sequences that an array, a sparse matrix or a list stands for.
+    """Return the sequences that an array, a sparse matrix or a list stands for.
 
     Args:
         data: a number, an array, a list of numbers, arrays or lists (of any depth), a sparse matrix of SciPy, or a list
@@ -119,7 +119,7 @@ def batch_of(data: Any, axes: InputAxes) -> Batch:
 
 
 def of_array(array: NDArray[Any], axes: InputAxes) -> Batch:
-    """The sequences of one array."""
+    """Return the sequences of one array."""
     over = _left_over(array, array.shape, axes)
     if axes.dynamic == 0 and any(size != 1 for size in array.shape[:over]):
         raise axes.error(f"data of shape {array.shape}")
@@ -132,7 +132,7 @@ def of_array(array: NDArray[Any], axes: InputAxes) -> Batch:
 
 
 def items_of(items: Any, axes: InputAxes) -> Batch:
-    """The sequences of a list, or of an array whose first axis counts the sequences."""
+    """Return the sequences of a list, or of an array whose first axis counts the sequences."""
     if not len(items):
         raise ArgumentError(f"the data for the {axes.name} have no sample", "give at least one")
     matrices = [_is_matrix(one) for one in items] if is_list(items) or is_several(items) else [False]
@@ -196,7 +196,7 @@ def rows_of(rows: Any, lengths: NDArray[np.int64], axes: InputAxes) -> Batch:
 
 
 def _numbers(data: Any, axes: InputAxes) -> NDArray[Any]:
-    """An array of numbers of anything that NumPy takes for one."""
+    """Return an array of numbers of anything that NumPy takes for one."""
     try:
         found = np.asarray(data)
     except UserError:  # a function without a value
@@ -227,7 +227,7 @@ def _left_over(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes, what
 
 
 def _left_over_of_item(data: NDArray[Any], given: tuple[int, ...], axes: InputAxes) -> int:
-    """The same for an item of a list; a vector is a sequence of samples of one element."""
+    """Return the same for an item of a list; a vector is a sequence of samples of one element."""
     if axes.shape == (1,) and len(given) == 1 and axes.dynamic in (2, None) and not axes.is_sparse:
         return 1
     return _left_over(data, given, axes, "an item")
@@ -255,7 +255,7 @@ def _filled_equal(array: NDArray[Any], count: int, steps: int, axes: InputAxes) 
 
 
 def _of_different(items: Any, axes: InputAxes) -> Batch:
-    """The sequences of a list whose items have different shapes."""
+    """Return the sequences of a list whose items have different shapes."""
     sequences: list[NDArray[Any]] = []
     for one in items:
         array = _numbers(one, axes)
@@ -274,7 +274,7 @@ def _of_different(items: Any, axes: InputAxes) -> Batch:
 
 
 def _of_matrix(matrix: Any, axes: InputAxes) -> Batch:
-    """The sequences of one matrix: its rows are the axis in front of those of a sample."""
+    """Return the sequences of one matrix: its rows are the axis in front of those of a sample."""
     rows = _of_size(matrix, axes)
     count = rows.shape[0]
     lengths = _filled(np.array([count], np.int64), axes) if axes.dynamic == 2 else np.ones(count, np.int64)
@@ -299,7 +299,7 @@ def _is_matrix(item: Any) -> bool:
 
 
 def _of_size(matrix: Any, axes: InputAxes) -> Any:
-    """A matrix in CSR format whose rows are samples; one of the two axes of a sample is a sample."""
+    """Return a matrix in CSR format whose rows are samples; one of the two axes of a sample is a sample."""
     if len(axes.shape) == 2 and tuple(matrix.shape) == axes.shape and matrix.shape[1] != axes.size:
         return matrix.reshape((1, axes.size)).tocsr()
     if matrix.ndim != 2 or matrix.shape[1] != axes.size:
@@ -311,12 +311,14 @@ def _of_size(matrix: Any, axes: InputAxes) -> Any:
 
 
 def _checked(lengths: NDArray[np.int64], axes: InputAxes) -> NDArray[np.int64]:
-    """The lengths of sequences, which an input without a sequence axis has not."""
+    """Return the lengths of sequences, which an input without a sequence axis has not."""
     return _refused(lengths, lengths != 1, axes) if axes.dynamic in (0, 1) else lengths
 
 
 def _filled(lengths: NDArray[np.int64], axes: InputAxes) -> NDArray[np.int64]:
-    """The lengths of the sequences of a list, which have at least one step each; those of a reader may have none."""
+    """Return the lengths of the sequences of a list, which have at least one step each; those of a reader may have
+    none.
+    """
     return _refused(_checked(lengths, axes), lengths == 0, axes)
 
 

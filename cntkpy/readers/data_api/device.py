@@ -26,15 +26,15 @@ class Device:
     number: int = 0
 
     def type(self) -> DeviceKind:
-        """The kind: 0 for the CPU, 1 for a GPU."""
+        """Return the kind: 0 for the CPU, 1 for a GPU."""
         return DeviceKind.GPU if self.kind == "gpu" else DeviceKind.CPU
 
     def is_locked(self) -> bool:
-        """False: no process reserves a device for itself."""
+        """Return False: no process reserves a device for itself."""
         return False
 
     def id(self) -> int:
-        """The number."""
+        """Return the number."""
         return self.number
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ Config = dict[str, Any]
 
 
 def CTFDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
-    """A file in CNTK text format.
+    """Return a file in CNTK text format.
 
     Args:
         streams: StreamDefs(name=StreamDef(field=..., shape=..., is_sparse=...)).
@@ -39,7 +39,7 @@ def CTFDeserializer(filename: str, streams: Mapping[str, Any]) -> Config:
 
 
 def CBFDeserializer(filename: str, streams: Mapping[str, Any] | None = None) -> Config:
-    """A file in CNTK binary format. streams: only renames what is in the file."""
+    """Return a file in CNTK binary format. streams: only renames what is in the file."""
     inputs = {key: {"alias": stream.stream_alias} for key, stream in _streams("CBFDeserializer", streams or {}).items()}
     return {"type": "CNTKBinaryFormatDeserializer", "file": str(filename)} | ({"input": inputs} if inputs else {})
 
@@ -298,7 +298,7 @@ def _dim(kind: str, key: str, stream: Any) -> int:
 
 
 def to_section(config: Mapping[str, Any]) -> ConfigParameters:
-    """A dictionary as a configuration section."""
+    """Return a dictionary as a configuration section."""
     section = parse("", "<python>")
     for name, value in config.items():
         nested = value if is_several(value) else [value]

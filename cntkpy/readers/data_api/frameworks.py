@@ -16,7 +16,7 @@ ALIGNED = 64
 
 
 def framework_module(name: str, hint: str) -> Any:
-    """The module of a framework.
+    """Return the module of a framework.
 
     Raises:
         UserError: it is not installed.
@@ -28,7 +28,7 @@ def framework_module(name: str, hint: str) -> Any:
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
-    """An array that DLPack can hand over: writable, in C order."""
+    """Return an array that DLPack can hand over: writable, in C order."""
     array = np.ascontiguousarray(array)
     return array if array.flags.writeable else array.copy()
 
@@ -46,7 +46,7 @@ def canonical(rows: Any) -> Any:
 
 
 def to_jax(data: Any) -> Any:
-    """A JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
+    """Return a JAX array of a dense array, a `jax.experimental.sparse.BCSR` matrix of a scipy CSR matrix."""
     jax = framework_module("jax", how_to_install("train"))
     if is_dense(data):
         if data.dtype == np.float64 and not jax.config.jax_enable_x64:
@@ -59,7 +59,9 @@ def to_jax(data: Any) -> Any:
 
 
 def to_torch(data: Any) -> Any:
-    """A PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the data."""
+    """Return a PyTorch tensor of a dense array, a sparse CSR tensor of a scipy CSR matrix; both share memory with the
+    data.
+    """
     torch = framework_module("torch", command_for(["torch"]))
     if isinstance(data, np.ndarray):
         return torch.from_dlpack(data if data.flags.writeable else data.copy())
@@ -69,7 +71,7 @@ def to_torch(data: Any) -> Any:
 
 
 def to_tensorflow(data: Any) -> Any:
-    """A TensorFlow tensor of a dense array, a `tf.sparse.SparseTensor` of a scipy CSR matrix.
+    """Return a TensorFlow tensor of a dense array, a `tf.sparse.SparseTensor` of a scipy CSR matrix.
 
     Dense data that begin at a multiple of 64 bytes are shared, through DLPack; others are copied.
     """

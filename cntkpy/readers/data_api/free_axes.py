@@ -20,7 +20,7 @@ FREE = 0
 
 
 def sized(axes: InputAxes, data: Any) -> InputAxes:
-    """The axes of an input with the sizes that its data have; those of an input without free axes themselves.
+    """Return the axes of an input with the sizes that its data have; those of an input without free axes themselves.
 
     Args:
         axes: of the input.
@@ -46,7 +46,7 @@ def sized(axes: InputAxes, data: Any) -> InputAxes:
 
 
 def of_elements(axes: InputAxes, count: int) -> InputAxes | None:
-    """The axes of an input whose samples have a number of elements; None: this does not say the sizes."""
+    """Return the axes of an input whose samples have a number of elements; None: this does not say the sizes."""
     known = math.prod(size for size in axes.shape if size != FREE)
     if axes.shape.count(FREE) != 1 or count % known or not count:
         return None
@@ -54,7 +54,7 @@ def of_elements(axes: InputAxes, count: int) -> InputAxes | None:
 
 
 def _shapes(data: Any) -> set[tuple[int, ...]]:
-    """The shapes of the arrays that data consist of."""
+    """Return the shapes of the arrays that data consist of."""
     if is_several(data):
         if not any(is_several(value) or getattr(value, "shape", ()) for value in data):
             return {(len(data),)}

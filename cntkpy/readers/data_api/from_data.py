@@ -69,7 +69,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
         super().__init__()
 
     def stream_infos(self) -> Sequence[StreamInformation]:
-        """The streams in order."""
+        """Return the streams in order."""
         return self._infos
 
     @property
@@ -109,7 +109,7 @@ class MinibatchSourceFromData(UserMinibatchSource):
         return {"cursor": self._cursor, "total_num_samples": self._total}
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Resume where the state was taken."""
+        """Restore a state of `get_checkpoint_state`."""
         cursor, total = state_field(checkpoint, "cursor"), state_field(checkpoint, "total_num_samples")
         if cursor >= self._count:
             raise ArgumentError(f"Checkpoint with cursor {cursor}, but there are {self._count} items of data")
@@ -120,7 +120,7 @@ _WRONG_DATA = "data must be a numpy.array or scipy.sparse.csr_matrix, or a list 
 
 
 def _data_of(value: Any) -> Any:
-    """An array, a CSR matrix, or a list of these."""
+    """Return an array, a CSR matrix, or a list of these."""
     data = value[0] if is_tuple(value) else value
     if not isinstance(data, Value):
         return data

@@ -13,14 +13,14 @@ from .batches import Batch
 
 
 def layout_of(lengths: np.ndarray) -> Layout:
-    """The layout of sequences of these lengths, int64[N]."""
+    """Return the layout of sequences of these lengths, int64[N]."""
     n = np.arange(len(lengths))
     return Layout(int(lengths.max(initial=0)), len(n), np.stack([n, n, np.zeros_like(n), lengths], axis=1))
 
 
 @lru_cache(maxsize=64)
 def single_samples(count: int) -> Layout:
-    """The layout of this many sequences of one sample; the same object for the same number."""
+    """Return the layout of this many sequences of one sample; the same object for the same number."""
     return layout_of(np.ones(count, np.int64))
 
 
@@ -40,7 +40,7 @@ def rows_by_cell(rows: Any, layout: Layout) -> Any:
 
 
 def laid_out(batch: Batch, dtype: Any) -> tuple[Any, Layout]:
-    """A batch as a stream of a minibatch, with data that nobody else changes.
+    """Return a batch as a stream of a minibatch, with data that nobody else changes.
 
     Args:
         batch: the sequences.

@@ -81,7 +81,7 @@ class MinibatchSource(MinibatchSourceBase):
         self.streams = Record(**{s.name: s for s in self._infos})
 
     def stream_infos(self) -> Sequence[StreamInformation]:
-        """The streams in order."""
+        """Return the streams in order."""
         return self._infos
 
     def __repr__(self) -> str:
@@ -99,7 +99,7 @@ class MinibatchSource(MinibatchSourceBase):
         num_data_partitions: int | None = None,
         partition_index: int | None = None,
     ) -> MinibatchMap:
-        """The data of the next minibatch by stream, or by the keys of input_map; empty at the end of the data.
+        """Return the data of the next minibatch by stream, or by the keys of input_map; empty at the end of the data.
 
         Args:
             minibatch_size_in_samples: of all partitions together; it may change at any call, as may the partitions.
@@ -116,7 +116,7 @@ class MinibatchSource(MinibatchSourceBase):
         return {} if plain is None else {s: MinibatchData.of_stream(plain, s) for s in self._infos}
 
     def next_plain(self, size: int, workers: int = 1, rank: int = 0) -> Minibatch | None:
-        """The next minibatch as plain data; None at the end of the data. See `next_minibatch`."""
+        """Return the next minibatch as plain data; None at the end of the data. See `next_minibatch`."""
         self._partitions.set_share(size, workers, rank)
         try:
             return next(self._source, None)
@@ -126,7 +126,7 @@ class MinibatchSource(MinibatchSourceBase):
     def record_batches(
         self, minibatch_size: int = 256, *, num_data_partitions: int = 1, partition_index: int = 0
     ) -> Iterator[Any]:
-        """The minibatches from the current position on as `pyarrow.RecordBatch`, a row for each sequence.
+        """Return the minibatches from the current position on as `pyarrow.RecordBatch`, a row for each sequence.
 
         The column `key` has the keys. Dense samples are numbers or lists of fixed size, sparse ones maps of index and
         value; where sequences may be longer than one sample, columns have lists of these.
@@ -157,7 +157,7 @@ class MinibatchSource(MinibatchSourceBase):
         num_data_partitions: int = 1,
         partition_index: int = 0,
     ) -> Iterator[dict[str, Any]]:
-        """The minibatches from the current position on as dictionaries, an array for each stream.
+        """Return the minibatches from the current position on as dictionaries, an array for each stream.
 
         Dense streams are arrays (samples, *shape of a sample), sparse ones matrices (samples, dim): CSR of scipy,
         sparse CSR tensors of PyTorch, `BCSR` of JAX, `SparseTensor` of TensorFlow. The samples of all sequences lie
@@ -178,7 +178,7 @@ class MinibatchSource(MinibatchSourceBase):
     def torch_dataset(
         self, minibatch_size: int = 256, *, num_data_partitions: int = 1, partition_index: int = 0
     ) -> Any:
-        """A `torch.utils.data.IterableDataset` of minibatches, as `arrays` gives them.
+        """Return a `torch.utils.data.IterableDataset` of minibatches, as `arrays` gives them.
 
         It goes to `DataLoader(..., batch_size=None)`, whose workers share the data; each begins where this source is
         now. Without workers, this source is read.
@@ -197,7 +197,7 @@ class MinibatchSource(MinibatchSourceBase):
     def tensorflow_dataset(
         self, minibatch_size: int = 256, *, num_data_partitions: int = 1, partition_index: int = 0
     ) -> Any:
-        """A `tf.data.Dataset` of minibatches, as `arrays` gives them.
+        """Return a `tf.data.Dataset` of minibatches, as `arrays` gives them.
 
         Each iteration begins where this source is then.
 
@@ -213,7 +213,7 @@ class MinibatchSource(MinibatchSourceBase):
         return tensorflow_dataset(self, minibatch_size, num_data_partitions, partition_index)
 
     def __reduce__(self) -> Any:
-        """A copy, in this process or another one, opens the data again and continues where this source is."""
+        """Return a copy, in this process or another one, opens the data again and continues where this source is."""
         state = self.get_checkpoint_state() if self._partitions.is_started else None
         return _remade, (type(self), self._arguments, state)
 
@@ -227,7 +227,7 @@ class MinibatchSource(MinibatchSourceBase):
         return max(0, limit - state.get("minibatchSourcePosition", state.get("baseSampleCount", 0)))
 
     def get_checkpoint_state(self) -> dict[str, Any]:
-        """The position after the last minibatch that was given out, JSON-able."""
+        """Return the position after the last minibatch that was given out, JSON-able."""
         state = self._source.get_state()
         return {name: value for name, value in state.items() if name not in ("epochEnd", "endSamples", "endSweeps")}
 
@@ -248,7 +248,7 @@ def _open(options: SourceArguments) -> Source:
 
 
 def _remade(kind: type[MinibatchSource], arguments: dict[str, Any], state: dict[str, Any] | None) -> MinibatchSource:
-    """A source of these arguments that continues at a position."""
+    """Return a source of these arguments that continues at a position."""
     source = kind(**arguments)
     if state is not None:
         source.restore_from_checkpoint(state)

@@ -31,7 +31,7 @@ def record_batches(source: PlainSource, minibatch_size: int, partitions: int, pa
 
 
 def record_batch(minibatch: Minibatch, streams: Sequence[StreamInformation], single: bool) -> Any:
-    """A minibatch of whole sequences as a `pyarrow.RecordBatch`.
+    """Return a minibatch of whole sequences as a `pyarrow.RecordBatch`.
 
     Args:
         minibatch: what a source gives.

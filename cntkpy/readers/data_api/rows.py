@@ -12,7 +12,7 @@ from .value import Value
 
 
 def rows_of(minibatch: Minibatch, stream: str) -> tuple[Any, np.ndarray]:
-    """The samples of a stream of whole sequences.
+    """Return the samples of a stream of whole sequences.
 
     Returns:
         An array (samples, dim), or scipy CSR; the samples of each sequence, int64.

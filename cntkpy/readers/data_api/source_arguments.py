@@ -89,7 +89,7 @@ class SourceArguments:
         return config
 
     def limit(self, sweep: int | None) -> int | None:
-        """Return where the data end, in samples; None if they do not, or nobody knows.
+        """Return the number of samples before the end of the data; None if there is no end or it is unknown.
 
         Args:
             sweep: Samples of a sweep; None: these are not known.
@@ -210,7 +210,7 @@ def _flatten(deserializers: Any) -> list[Any]:
 
 
 def _window(window: int, chunks: int, data: Deserializer) -> int:
-    """The window of a shuffled order: smaller than the default where that does not stay in memory.
+    """Return the window of a shuffled order: smaller than the default where that does not stay in memory.
 
     Args:
         window: the window that was asked for.

@@ -56,7 +56,7 @@ class SourceReader(EpochReader):
         return 0
 
     def gives_shares(self, workers: int) -> bool:
-        """The source is asked for the share of each worker."""
+        """Return the source is asked for the share of each worker."""
         return True
 
     def shares_keep_minibatches(self) -> bool:
@@ -85,7 +85,7 @@ class SourceReader(EpochReader):
         self._fresh = True
 
     def get_minibatch(self) -> Minibatch | None:
-        """The next minibatch, None after the last of the epoch."""
+        """Return the next minibatch, None after the last of the epoch."""
         if self.data_end:
             return None
         size = self._size if self._limit is None else min(self._size, self._limit - self._done)
@@ -114,7 +114,7 @@ class SourceReader(EpochReader):
         return minibatch
 
     def _samples_of(self, minibatch: Minibatch) -> int:
-        """Return what counts: the samples of the stream that defines the size, else of the longest one."""
+        """Return the size of a minibatch: the samples of the defining stream, else of the longest stream."""
         defining = next((s.name for s in self.streams if _defines_length(s)), None)
         return minibatch.num_samples if defining is None else minibatch.layouts[defining].num_samples
 
@@ -153,7 +153,7 @@ class SourceReader(EpochReader):
         }
 
     def epoch_state(self, epoch: int) -> dict[str, Any]:
-        """The position at the start of an epoch, the next one or one that was begun before.
+        """Return the position at the start of an epoch, the next one or one that was begun before.
 
         Such a source cannot find it by the number of the epoch.
         """
@@ -165,7 +165,7 @@ class SourceReader(EpochReader):
             self.set_state(state)
 
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called; a `start_minibatch_loop` that follows continues there with its epoch."""
+        """Restore a state of `get_state`; the next `start_minibatch_loop` continues there with its epoch."""
         if not is_dict(state) or "source" not in state:
             raise ArgumentError(f"this is not the position of a {self._name}")
         self._restore(state["source"])
@@ -221,7 +221,7 @@ def check_answer(found: Any, streams: Sequence[StreamInformation], call: str) ->
 
 
 def as_minibatch(found: MinibatchMap, dtype: np.dtype, source: str = "The minibatch source") -> Minibatch:
-    """A pipeline minibatch out of what a source gave: every sequence in a slot of its own."""
+    """Return a pipeline minibatch out of what a source gave: every sequence in a slot of its own."""
     streams: dict[str, Any] = {}
     layouts: dict[str, Layout] = {}
     for stream, data in found.items():
@@ -258,7 +258,7 @@ def _stream(stream: Any, data: MinibatchData, dtype: np.dtype, source: str) -> t
 
 
 def create_user_reader(section: ConfigParameters, precision: str) -> Any:
-    """The reader of `readerType=UserMinibatchSource`."""
+    """Return the reader of `readerType=UserMinibatchSource`."""
     p = UserReaderParameters(section)
     kind = load_from_module(p.module, p.class_name, "class")
     source = construct(kind, section)

@@ -12,7 +12,7 @@ from .frameworks import framework_module
 
 
 def tensorflow_dataset(source: PlainSource, minibatch_size: int, partitions: int, partition: int) -> Any:
-    """The minibatches of a source from its position on; see `MinibatchSource.tensorflow_dataset`."""
+    """Return the minibatches of a source from its position on; see `MinibatchSource.tensorflow_dataset`."""
     tf = framework_module("tensorflow", command_for(["tensorflow"]))
     infos = source.stream_infos()
     types = {

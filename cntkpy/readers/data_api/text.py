@@ -12,7 +12,7 @@ from cntkpy.readers.errors import ArgumentError
 
 
 def sequence_to_cntk_text_format(seq_idx: int, alias_tensor_map: Mapping[str, Any]) -> str:
-    """The lines of one sequence, without a newline at the end.
+    """Return the lines of one sequence, without a newline at the end.
 
     Args:
         alias_tensor_map: for every input its samples: an array or nested lists (length, *sample), or, sparse, a list of
@@ -45,7 +45,7 @@ def is_tensor(data: Any) -> bool:
 
 
 def _samples(alias: str, tensor: Any) -> list[str]:
-    """The text of each sample."""
+    """Return the text of each sample."""
     if is_list(tensor) and tensor and all(is_dict(row) for row in tensor):
         return [" ".join(f"{k}:{v}" for k, v in sorted(row.items())) for row in tensor]
     if is_list(tensor) and not tensor:

@@ -20,12 +20,14 @@ class Share(NamedTuple):
 
 
 def torch_dataset(source: PlainSource, share: Share) -> Any:
-    """The minibatches of a source for a `DataLoader` with `batch_size=None`; see `MinibatchSource.torch_dataset`."""
+    """Return the minibatches of a source for a `DataLoader` with `batch_size=None`; see
+    `MinibatchSource.torch_dataset`.
+    """
     return _dataset_class()(pickle.dumps(source), share, source)
 
 
 def _opened(pickled: bytes, share: Share) -> Any:
-    """The data set in another process."""
+    """Return the data set in another process."""
     return _dataset_class()(pickled, share)
 
 

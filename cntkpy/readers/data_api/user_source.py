@@ -31,7 +31,7 @@ class UserMinibatchSource(MinibatchSourceBase):
         raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
 
     def stream_infos(self) -> Sequence[StreamInformation]:
-        """The streams in order."""
+        """Return the streams in order."""
         raise NotImplementedError(f"{type(self).__name__} has to implement stream_infos()")
 
     def next_minibatch(
@@ -52,11 +52,11 @@ class UserMinibatchSource(MinibatchSourceBase):
         return self.next_minibatch(size, workers, rank, None)
 
     def get_checkpoint_state(self) -> dict[str, Any]:
-        """The position, to be stored as JSON; the keys are texts."""
+        """Return the position, to be stored as JSON; the keys are texts."""
         return {}
 
     def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
-        """Resume where the state was taken."""
+        """Restore a state of `get_checkpoint_state`."""
         if checkpoint:
             raise NotImplementedError(
                 f"{type(self).__name__} has a checkpoint state, so it has to implement restore_from_checkpoint"

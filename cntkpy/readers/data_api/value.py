@@ -75,7 +75,9 @@ class SampleViews(ABC):
         return mask
 
     def asarray(self) -> Any:
-        """An array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR matrix."""
+        """Return an array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR
+        matrix.
+        """
         return self._asarray()
 
     def _check_valid(self) -> None:
@@ -97,7 +99,7 @@ class SampleViews(ABC):
         return self._samples.rows
 
     def as_sequences(self, variable: Any = None) -> list[Any]:
-        """One array (length, *sample), or CSR matrix (length, dim), for each sequence.
+        """Return one array (length, *sample), or CSR matrix (length, dim), for each sequence.
 
         Args:
             variable: the input whose sequences they are; needed where the value is made of an array alone, whose first
@@ -109,13 +111,13 @@ class SampleViews(ABC):
         return self._samples.sequences()
 
     def to_jax(self) -> Any:
-        """A JAX array like `asarray()`; sparse data as a BCSR matrix like `as_csr()`."""
+        """Return a JAX array like `asarray()`; sparse data as a BCSR matrix like `as_csr()`."""
         from .frameworks import to_jax
 
         return to_jax(self._content)
 
     def to_torch(self) -> Any:
-        """A PyTorch tensor like `asarray()`; sparse data as a CSR tensor like `as_csr()`."""
+        """Return a PyTorch tensor like `asarray()`; sparse data as a CSR tensor like `as_csr()`."""
         from .frameworks import to_torch
 
         return to_torch(self._content)
@@ -167,7 +169,7 @@ class Value(SampleViews):
 
     @classmethod
     def of_result(cls, found: Any, has_batch: bool) -> Value:
-        """The values of a function, which know their axes.
+        """Return the values of a function, which know their axes.
 
         Args:
             found: a list of sequences, or an array.
@@ -179,14 +181,16 @@ class Value(SampleViews):
 
     @classmethod
     def of_rows(cls, rows: Any, sample_shape: tuple[int, ...]) -> Value:
-        """A value of an array or a CSR matrix whose rows are a sequence each; data are not copied."""
+        """Return a value of an array or a CSR matrix whose rows are a sequence each; data are not copied."""
         value = cls(rows, sample_shape=sample_shape)
         value._samples.form, value._samples.has_steps = ITEMS, value.is_sparse
         return value
 
     @classmethod
     def of_stream(cls, data: Any, layout: Layout, sample_shape: tuple[int, ...]) -> Value:
-        """A stream of a `Minibatch`: dense (T, S, dim), or sparse CSR (T*S, dim). Single samples are not copied."""
+        """Return a stream of a `Minibatch`: dense (T, S, dim), or sparse CSR (T*S, dim). Single samples are not
+        copied.
+        """
         return cls._of(samples_of_stream(data, layout, sample_shape))
 
     @classmethod
@@ -255,7 +259,7 @@ class Value(SampleViews):
         return samples.lengths is None and samples.form in (ARRAY, ITEMS) and samples.continued is None
 
     def read(self, axes: InputAxes) -> Batch:
-        """The sequences that this value is for an input.
+        """Return the sequences that this value is for an input.
 
         Raises:
             ArgumentError: the value does not fit the input.
@@ -297,7 +301,7 @@ class Value(SampleViews):
         return NDArrayView.from_data(self.padded() if self.lengths is not None else self._asarray(), borrow=True)
 
     def deep_clone(self, read_only: bool = False) -> Value:
-        """A copy with data of its own.
+        """Return a copy with data of its own.
 
         Args:
             read_only: what `is_read_only` of the copy says.
@@ -322,7 +326,7 @@ class Value(SampleViews):
         self._held = self._held.without_data()
 
     def padded(self) -> np.ndarray:
-        """The same as `asarray()`, always an array, and without a warning."""
+        """Return the same as `asarray()`, always an array, and without a warning."""
         return self._samples.padded()
 
 
@@ -372,7 +376,7 @@ class MinibatchData(SampleViews):
 
     @classmethod
     def of_stream(cls, minibatch: Minibatch, stream: StreamInformation) -> MinibatchData:
-        """A stream of a minibatch; its `Value` is made when somebody looks at it."""
+        """Return a stream of a minibatch; its `Value` is made when somebody looks at it."""
         data, layout = cls.__new__(cls), minibatch.layouts[stream.name]
         data._made = minibatch.streams[stream.name], layout, stream
         if minibatch.truncated:
@@ -445,7 +449,7 @@ class MinibatchData(SampleViews):
 
 
 def axes_of(variable: Any) -> InputAxes:
-    """The axes of an input: a `Function`, or anything else with a shape and perhaps dynamic axes."""
+    """Return the axes of an input: a `Function`, or anything else with a shape and perhaps dynamic axes."""
     name = getattr(variable, "name", "")
     label = f"input '{name}'" if name else "input"
     known = getattr(variable, "data_axes", None)

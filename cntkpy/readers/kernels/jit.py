@@ -32,7 +32,7 @@ _MAX_AGE_SECONDS = 60 * 24 * 3600.0
 
 @cache
 def place_for_compiled_code() -> str | None:
-    """The folder of compiled kernels, made if need be; None: none are kept. See
+    """Return the folder of compiled kernels, made if need be; None: none are kept. See
     `cntkpy.cntk_config.base.cache_folders`."""
     value = os.environ.get("NUMBA_CACHE_DIR")
     if value:
@@ -92,15 +92,15 @@ def kernel(function: F, *, nogil: bool = True, **options: Any) -> F:
 
 
 def part(function: F, **options: Any) -> F:
-    """A kernel that only kernels call: a way into it from Python would take a fifth of compiling it."""
+    """Return a kernel that only kernels call: a way into it from Python would take a fifth of compiling it."""
     return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
 def inlined(function: F) -> F:
-    """A part that is always copied into its callers: for a few lines called once per number."""
+    """Return a part that is always copied into its callers: for a few lines called once per number."""
     return part(function, forceinline=True)
 
 
 def brief(function: F) -> F:
-    """A kernel that keeps the interpreter lock: for what is done sooner than the lock is got back."""
+    """Return a kernel that keeps the interpreter lock: for what is done sooner than the lock is got back."""
     return kernel(function, nogil=False)

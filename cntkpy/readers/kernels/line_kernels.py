@@ -143,7 +143,7 @@ def find_label(text: Bytes, begin: Int, end: Int, names: Bytes, starts: Int64s, 
 
 @part
 def _trouble(state: Int64s, begin: Int, end: Int, column: Int):
-    """Note where a field lies that cannot be used."""
+    """Note the position of an unusable field."""
     state[BEGIN], state[END], state[COLUMN] = begin, end, column
 
 

@@ -20,7 +20,7 @@ _LOWEST, _HIGHEST = -342, 308
 
 
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
-    """The 128 leading bits of 5**q for q = -342..308 (high and low halves), rounded as the algorithm wants."""
+    """Return the 128 leading bits of 5**q for q = -342..308 (high and low halves), rounded as the algorithm wants."""
     high: list[int] = []
     low: list[int] = []
     for q in range(_LOWEST, _HIGHEST + 1):

@@ -87,7 +87,7 @@ def take_several(
     most: int,
     samples: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sequences begin.. of `count` in minibatches, at least one sequence each."""
+    """Return the sequences begin.. of `count` in minibatches, at least one sequence each."""
     length = int(lengths[0]) if len(lengths) == 1 else 0
     count -= begin
     ends = None if length else np.broadcast_to(lengths, begin + count)[begin:].cumsum(dtype=np.int64)

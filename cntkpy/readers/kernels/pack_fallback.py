@@ -72,7 +72,7 @@ def lengths_to(sequences: np.ndarray, which: np.ndarray, where: np.ndarray, out:
 def samples_of(
     sequences: np.ndarray, which: np.ndarray, where: np.ndarray, lengths: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The samples of sequences, and the row of each: places[where, 0], that + places[where, 1], ..."""
+    """Return the samples of sequences, and the row of each: places[where, 0], that + places[where, 1], ..."""
     first, count, row = sequences[which].astype(np.int64, copy=False), lengths[where], places[where, 0]
     if bool((count == 1).all()):
         return first, row
@@ -82,7 +82,7 @@ def samples_of(
 def samples_of_runs(
     first: np.ndarray, count: np.ndarray, row: np.ndarray, apart: int | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The samples first[i], first[i] + 1, ... of runs, and their rows row[i], row[i] + apart, ..."""
+    """Return the samples first[i], first[i] + 1, ... of runs, and their rows row[i], row[i] + apart, ..."""
     within = _within(count)
     return np.repeat(first, count) + within, np.repeat(row, count) + within * apart
 
@@ -160,7 +160,9 @@ def copy_even_entries(
 
 
 def split_rows(indptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The row bounds of a CSR matrix cut before rows[m], one piece after the other; the entries before each cut."""
+    """Return the row bounds of a CSR matrix cut before rows[m], one piece after the other; the entries before each
+    cut.
+    """
     entries = indptr[rows].astype(np.int64)
     indptrs = [
         indptr[a : b + 1] - offset for (a, b), offset in zip(pairwise(rows.tolist()), entries.tolist(), strict=False)

@@ -34,7 +34,7 @@ def _twist(state: np.ndarray) -> None:
 
 
 def mt_next(state: np.ndarray, count: int) -> np.ndarray:
-    """The next `count` numbers of 64 random bits."""
+    """Return the next `count` numbers of 64 random bits."""
     parts: list[np.ndarray] = []
     while count:
         if state[312] >= 312:
@@ -61,7 +61,7 @@ def rand_seed(seed: int) -> np.ndarray:
 
 
 def rand(state: np.ndarray, count: int) -> list[int]:
-    """The next `count` numbers of C's `rand`, from 0 to 2**31 - 1."""
+    """Return the next `count` numbers of C's `rand`, from 0 to 2**31 - 1."""
     words, i = state[:31].tolist(), int(state[31])
     drawn: list[int] = []
     for _ in range(count):
@@ -73,7 +73,7 @@ def rand(state: np.ndarray, count: int) -> list[int]:
 
 
 def _of_two(high: int, low: int) -> int:
-    """Two numbers of `rand` as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned."""
+    """Return two numbers of `rand` as the digits of one, in wrapping 32-bit arithmetic, taken as unsigned."""
     value = (high * _LAST + low) & 0xFFFFFFFF
     return (value - 2**32 if value > _LAST else value) % 2**64
 

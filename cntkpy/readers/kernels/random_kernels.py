@@ -110,7 +110,7 @@ def _draw_rand(state: Int64s, low: Int, high: Int):
 
 
 def draw(state: State, low: Int, high: Int) -> int:
-    """A number from low to high - 1. Only for kernels."""
+    """Return a number from low to high - 1. Only for kernels."""
     raise NotImplementedError
 
 

@@ -30,7 +30,9 @@ _8, _16, _32, _64 = np.uint64(8), np.uint64(16), np.uint64(32), np.uint64(64)
 
 @intrinsic
 def word_at(typing: Any, address: Any) -> Any:
-    """The eight bytes at a memory address as a little-endian uint64, unchecked: the caller knows that they exist."""
+    """Return the eight bytes at a memory address as a little-endian uint64, unchecked: the caller knows that they
+    exist.
+    """
     signature = types.uint64(types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -43,7 +45,7 @@ def word_at(typing: Any, address: Any) -> Any:
 
 @intrinsic
 def byte_at(typing: Any, address: Any) -> Any:
-    """The byte at a memory address as an int64, unchecked: the caller knows that it is there."""
+    """Return the byte at a memory address as an int64, unchecked: the caller knows that it is there."""
     signature = types.int64(types.intp)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -119,7 +121,9 @@ def read_at(typing: Any, descriptor: Any, address: Any, count: Any, offset: Any)
 
 @intrinsic
 def borrowed(typing: Any, array: Any) -> Any:
-    """The same array without an owner, so that nobody counts references; valid as long as the array itself is held."""
+    """Return the same array without an owner, so that nobody counts references; valid as long as the array itself is
+    held.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         struct = context.make_array(array)

@@ -93,7 +93,7 @@ class Packer(Protocol):
         ...
 
     def get_state(self) -> Any:
-        """Return what is held back between minibatches, JSON-able; None: nothing."""
+        """Return the samples held back between minibatches, JSON-able; None if there are none."""
         ...
 
     def set_state(self, state: Any) -> None:
@@ -117,7 +117,7 @@ class InStep(ABC):
 
     @abstractmethod
     def get_state(self) -> Any:
-        """Return what is held back, JSON-able."""
+        """Return the samples held back, JSON-able."""
 
     def __next__(self) -> Made:
         """Return one minibatch and the position after it."""

@@ -76,11 +76,11 @@ class Bundle:
         return isinstance(self.parts[0], LoadsWholeChunks) and self.parts[0].whole_chunks
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """A chunk of the first deserializer with the matching sequences of the others."""
+        """Return a chunk of the first deserializer with the matching sequences of the others."""
         return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """The same sequences from every part."""
+        """Return the same sequences from every part."""
         pairs = zip(self.parts, self.numbers, strict=True)
         return _together([part.load_sequences(numbers[sequences]) for part, numbers in pairs])
 
@@ -109,16 +109,16 @@ class SideBySide:
         return list(self.parts[0].files) if isinstance(self.parts[0], ReadsFiles) else []
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """A chunk of every part."""
+        """Return a chunk of every part."""
         return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """The same sequences from every part."""
+        """Return the same sequences from every part."""
         return _together([part.load_sequences(sequences) for part in self.parts])
 
 
 def _together(chunks: Sequence[Chunk]) -> Chunk:
-    """One chunk with the streams of several, which have the same sequences."""
+    """Return one chunk with the streams of several, which have the same sequences."""
     streams = {name: data for chunk in chunks for name, data in chunk.streams.items()}
     invalid, damaged = _any([chunk.invalid for chunk in chunks]), _any([chunk.damaged for chunk in chunks])
     return Chunk(streams, sum(chunk.nbytes for chunk in chunks), invalid, damaged)
@@ -143,7 +143,7 @@ def _require_all(parts: Sequence[Deserializer], numbers: Sequence[np.ndarray]) -
 
 
 def _tell_loss(parts: Sequence[Deserializer], numbers: Sequence[np.ndarray], kept: int, allowed: bool) -> None:
-    """Say which sequences are missing where; more than half of them are an error unless that is allowed."""
+    """Warn of sequences that some parts lack; raise an error if more than half are missing, unless that is allowed."""
     count = parts[0].table.num_sequences
     for number, (part, sequences) in enumerate(zip(parts, numbers, strict=True), 1):
         missing = np.flatnonzero(sequences < 0)
@@ -168,7 +168,7 @@ def _tell_loss(parts: Sequence[Deserializer], numbers: Sequence[np.ndarray], kep
 
 
 def _read_from(part: Deserializer) -> str:
-    """The files of a deserializer, as they follow its number in a message."""
+    """Return the files of a deserializer, as they follow its number in a message."""
     files = ", ".join(part.files) if isinstance(part, ReadsFiles) else ""
     return f" ({files})" if files else ""
 

@@ -61,7 +61,7 @@ class Frames:
         return bool(some)
 
     def _plan(self) -> None:
-        """Select what goes into the next minibatches: for a single worker those of a few thousand frames."""
+        """Select the frames of the next minibatches: a few thousand frames at once for a single worker."""
         inputs = self._inputs
         limits = replace(inputs.limits, count=max(1, PLANNED_FRAMES // inputs.worker_size))
         position = inputs.timeline.get_state()["minibatchSourcePosition"]
@@ -88,6 +88,6 @@ class Frames:
         """Nothing is held back: the position is that of the last minibatch given out."""
 
     def set_state(self, state: None) -> None:
-        """Drop what was made ahead."""
+        """Drop the minibatches that were prepared."""
         self._planned.clear()
         self._copied.clear()

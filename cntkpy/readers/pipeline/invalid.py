@@ -40,7 +40,7 @@ class InvalidSequences:
         *,
         end_of_sweep: bool = False,
     ) -> tuple[np.ndarray, Sequence[Part]]:
-        """The valid sequences of a minibatch.
+        """Return the valid sequences of a minibatch.
 
         Args:
             sequences: their numbers, int64[n].
@@ -89,7 +89,7 @@ class InvalidSequences:
         return sequences[good], kept
 
     def _tell(self) -> None:
-        """Say what was left out in the sweep that ends here."""
+        """Warn of the sequences that this sweep left out."""
         left_out = list(self._of_sweep)
         if not left_out:
             return

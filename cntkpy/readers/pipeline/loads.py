@@ -50,7 +50,7 @@ class Load(Generic[T]):
         return True
 
     def result(self) -> T:
-        """The result; what the call raised is raised whenever it is asked for."""
+        """Return the result; what the call raised is raised whenever it is asked for."""
         self.make()
         if self.error is not None:
             raise self.error
@@ -79,7 +79,7 @@ class Loads:
         return load
 
     def result(self, load: Load[T]) -> T:
-        """The result; what the call raised is raised here."""
+        """Return the result; what the call raised is raised here."""
         while not load.make(wait=not self._begun):
             try:
                 self._begun.popleft().make(wait=False)

@@ -69,12 +69,12 @@ class _ChunkOrder:
         return order
 
     def own_from(self, sweep: int, place: int) -> Iterator[int]:
-        """This worker's chunks of a sweep from a place on."""
+        """Return this worker's chunks of a sweep from a place on."""
         order = self.of_sweep(sweep)
         return (int(order[position]) for position in range(place, self.chunks) if self.is_own(position))
 
     def share(self, samples: int) -> int:
-        """Return how many of these samples of all workers this one reads."""
+        """Return this worker's share of the samples of all workers."""
         return samples // self.workers + (self.rank < samples % self.workers)
 
     def is_own(self, place: int) -> bool:
@@ -168,7 +168,7 @@ class EpochEnd:
     sweeps: int | None = None
 
     def samples_left(self, position: _Position, order: _ChunkOrder) -> int:
-        """Return how many samples this worker reads up to it."""
+        """Return the number of samples that this worker reads up to the limit."""
         return NO_LIMIT if self.samples is None else order.share(self.samples) - position.samples
 
 
@@ -254,7 +254,7 @@ class _Windows:
         return chunks
 
     def budget_after(self, sweeps: int) -> int:
-        """Return what is left of the window at the start of a sweep."""
+        """Return the rest of the window at the start of a sweep."""
         if self.in_samples:
             return self.size
         order = self._order
@@ -368,11 +368,11 @@ class LocalTimeline:
         return Planned(chosen, [state], got.end_of_sweep, self.ended, LoadHints(np.array(sorted(got.keep), np.int64)))
 
     def delivered(self, state: State) -> None:
-        """Free what no minibatch needs after the one with this state."""
+        """Free the chunks that no minibatch after this state needs."""
         self._uses.delivered(state, self._ahead | self._earlier)
 
     def _gather(self, got: _Gathered) -> bool:
-        """Take what fits of the part at hand, or go to the next part; whether there may be more."""
+        """Take the fitting samples of the current part, or move to the next part; return whether more may follow."""
         part = self._part
         if part is None:
             if got.taken >= got.worker_size:

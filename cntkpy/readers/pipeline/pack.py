@@ -52,7 +52,7 @@ Copy = tuple[StreamData, np.ndarray, np.ndarray]
 def copy_samples(
     pieces: Sequence[Runs], stream: StreamInformation, rows: int, slots: int, *, dense: bool = False
 ) -> Any:
-    """A matrix (rows, dim), dense or CSR, with samples copied in and zeros elsewhere.
+    """Return a matrix (rows, dim), dense or CSR, with samples copied in and zeros elsewhere.
 
     Sample j of a run goes to row row + j * slots. dense: give a sparse stream as a dense matrix.
     """
@@ -76,7 +76,7 @@ def _dense(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> np.n
 
 
 def _fitting(rows: int, stream: StreamInformation) -> tuple[int, int]:
-    """The shape of a minibatch of this many samples.
+    """Return the shape of a minibatch of this many samples.
 
     Raises:
         DataError: This machine has not enough memory for it.
@@ -117,7 +117,7 @@ def _csr(pieces: Sequence[Copy], stream: StreamInformation, rows: int) -> tuple[
 
 
 def make_csr(values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, dim: int) -> Any:
-    """A CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
+    """Return a CSR matrix (rows, dim) of arrays that are known to fit: scipy's constructor looks at every index."""
     matrix: Any = object.__new__(_csr_matrix())
     attributes = _ATTRIBUTES.copy()
     attributes["_shape"] = len(indptr) - 1, dim
@@ -150,7 +150,9 @@ _ATTRIBUTES: dict[str, Any] = {}
 
 @cache
 def _csr_matrix() -> type[Any]:
-    """The class, whose matrices are made of a copy of attributes: its constructor takes longer than filling one."""
+    """Return the class, whose matrices are made of a copy of attributes: its constructor takes longer than filling
+    one.
+    """
     import scipy.sparse  # pyright: ignore[reportMissingTypeStubs]
 
     _ATTRIBUTES.update(vars(scipy.sparse.csr_matrix((1, 1))))
@@ -212,7 +214,7 @@ class SequencePacker:
         return _Laid(every, layouts, samples)
 
     def check(self, lengths: np.ndarray, name: str) -> None:
-        """Raise what speaks against sequences of these lengths in a stream: nothing."""
+        """Accept sequences of any length."""
 
 
 class _Laid(NamedTuple):
@@ -246,7 +248,7 @@ class _Layouts:
         return (Layout(t, s, self.table[a:b]) for t, s, (a, b) in several)
 
     def split(self, whole: np.ndarray) -> Iterator[np.ndarray]:
-        """The rows (rows, dim) of each minibatch as an array (T, S, dim)."""
+        """Return the rows (rows, dim) of each minibatch as an array (T, S, dim)."""
         several = zip(self.steps.tolist(), self.slots.tolist(), pairwise(self.rows.tolist()), strict=True)
         return (whole[a:b].reshape(t, s, whole.shape[1]) for t, s, (a, b) in several)
 
@@ -254,7 +256,7 @@ class _Layouts:
 def _together(
     names: Sequence[str], matrices: Sequence[Iterator[Any]], layouts: Sequence[_Layouts]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Layout]]]:
-    """Yield what each minibatch has of every stream."""
+    """Yield the values and layouts of all streams, by minibatch."""
     several = zip(*matrices, strict=True)
     if all(layout is layouts[0] for layout in layouts):
         for layout, values in zip(layouts[0], several, strict=True):

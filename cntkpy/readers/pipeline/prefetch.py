@@ -128,12 +128,12 @@ class Prefetch(Iterator[T]):
         return cast("R", job.result)
 
     def restart(self, make: Callable[..., T]) -> None:
-        """Drop what was made ahead; from now on make values in another way."""
+        """Drop the prepared values, and prepare the next ones with `make`."""
         self._queue.make = make
         self.reset()
 
     def reset(self) -> None:
-        """Drop what was made ahead, and wait until nothing is being made."""
+        """Drop the prepared values, and wait until no thread prepares one."""
         with self._shared.changed:
             self._queue.clear()
         self._taken.clear()

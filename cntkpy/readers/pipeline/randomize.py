@@ -38,7 +38,7 @@ def order_functions(work: int) -> Any:
 
 
 def chunks_in_memory(data: Any, memory: int = DEFAULT_MEMORY) -> int | None:
-    """A window, in chunks, that stays in memory; None where all data do, or single sequences are quickly loaded.
+    """Return a window, in chunks, that stays in memory; None where all data do, or single sequences are quickly loaded.
 
     Beyond that a shuffled order would load whole chunks for single sequences, again and again.
 
@@ -60,7 +60,7 @@ def chunks_in_memory(data: Any, memory: int = DEFAULT_MEMORY) -> int | None:
 
 
 def mersenne(seed: int) -> np.ndarray:
-    """A Mersenne Twister seeded with this number: its state, for `random_kernels.draw`."""
+    """Return a Mersenne Twister seeded with this number: its state, for `random_kernels.draw`."""
     if fits_budget(_SEEDING_WORK):
         from cntkpy.readers.kernels.random_fallback import mt_seed
     else:
@@ -69,7 +69,7 @@ def mersenne(seed: int) -> np.ndarray:
 
 
 def window_order(count: int, window: int, seed: int) -> np.ndarray:
-    """A permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window."""
+    """Return a permutation of 0 .. count - 1, int64[count], in which nothing moves by more than half the window."""
     if fits_budget(60 * count):
         from cntkpy.readers.kernels.random_fallback import window_order
     else:
@@ -84,7 +84,7 @@ class ChunkRandomizer:
         self.table, self.window, self.in_chunks, self.seed = table, min(window, WHOLE_DATA), in_chunks, seed
 
     def random(self, sweep: int) -> np.ndarray:
-        """The generator at the start of a sweep."""
+        """Return the generator at the start of a sweep."""
         return mersenne(self.seed + sweep)
 
     def order(self, sweep: int) -> np.ndarray:
@@ -113,7 +113,7 @@ class SequenceRandomizer:
         self.table, self.seed = table, seed
 
     def random(self, sweep: int) -> np.ndarray:
-        """The generator at the start of a sweep."""
+        """Return the generator at the start of a sweep."""
         return mersenne(self.seed + sweep)
 
     def order(self, sweep: int, chunks: np.ndarray, windows: np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ class Timeline:
         raise NotImplementedError
 
     def starved(self) -> bool:
-        """True if this worker can never get any data."""
+        """Return True if this worker can never get any data."""
         return False
 
     @property
@@ -265,7 +265,7 @@ class Timeline:
                 return parts
 
     def _take_several(self) -> Planned | None:
-        """Return what a single worker would get in several calls.
+        """Return a plan of several minibatches at once for a single worker.
 
         None where a minibatch may reach into the next sweep, and for several workers.
         """
@@ -340,7 +340,7 @@ class Timeline:
         return Planned(sequences, states, ended, self.position >= self.epoch_end, hints, cuts, sweeps=runs)
 
     def _at(self, sweep: Sweep, begin: int, end: int) -> np.ndarray:
-        """This worker's sequences at these places of a sweep, int64[n]."""
+        """Return this worker's sequences at these places of a sweep, int64[n]."""
         end = min(end, self.table.num_sequences)
         places = order_functions((end - begin) // 32).count_up(begin, end)
         if self.workers > 1:

@@ -125,7 +125,7 @@ class RecordOrder:
         return Planned(records[low:high], [self.get_state()], swept, self.ended, LoadHints(keep))
 
     def _records(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next records, and the chunks that are needed for them or soon."""
+        """Return the next records, and the chunks that are needed for them or soon."""
         block, count = self.block, self._count
         if not block:
             records = np.arange(self.position, self.position + size) % count
@@ -141,7 +141,7 @@ class RecordOrder:
         return np.concatenate(parts) % count, self._chunks_of(first % count, block, 0)
 
     def _chunks_of(self, begin: int, size: int, extra: int) -> np.ndarray:
-        """The chunks of records begin .. begin + size - 1, and some more, in order of need."""
+        """Return the chunks of records begin .. begin + size - 1, and some more, in order of need."""
         table = self.table
         if size >= self._count:
             return np.arange(table.num_chunks)
@@ -151,7 +151,7 @@ class RecordOrder:
         return np.arange(low, min(high + 1 + extra, low + table.num_chunks)) % table.num_chunks
 
     def _order(self, number: int, block: int) -> np.ndarray:
-        """The permutation of a block."""
+        """Return the permutation of a block."""
         have = self._permutation
         if have is None or have[:2] != (number, block):
             have = self._permutation = (number, block, window_order(block, block, number))

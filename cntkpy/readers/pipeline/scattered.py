@@ -85,7 +85,9 @@ class Scattered:
         return pieces
 
     def _begin(self, sequences: np.ndarray, following: Callable[[int], np.ndarray] | None, begun: int = 0) -> bool:
-        """A batch of these sequences, and of those that follow as many as it should have. begun: pass over so many."""
+        """Return a batch of these sequences, and of those that follow as many as it should have. begun: pass over so
+        many.
+        """
         numbers = sequences
         careful, self._careful = self._careful, max(self._careful - len(sequences), 0)
         room = self._next_size - self._bytes(sequences).sum()
@@ -101,7 +103,7 @@ class Scattered:
         return True
 
     def _bytes(self, sequences: np.ndarray) -> np.ndarray:
-        """About how many each sequence takes, float64[n]."""
+        """Return an estimate of the bytes of each sequence, float64[n]."""
         return self._bytes_each[self._deserializer.table.first.searchsorted(sequences, "right") - 1]
 
     def clear(self) -> None:

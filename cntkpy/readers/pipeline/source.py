@@ -144,7 +144,7 @@ class Source:
         return isinstance(self._packer, WholeSequences)
 
     def _forget(self) -> None:
-        """Drop what was made ahead."""
+        """Drop the minibatches that were prepared."""
         self._made.reset()
         self._packer.set_state(None)
 

@@ -85,7 +85,7 @@ class TruncatedPacker(InStep):
         return step
 
     def _ask(self) -> Waiting | None:
-        """One more sequence from the randomizer."""
+        """Return one more sequence from the randomizer."""
         while (planned := self.inputs.plan(Limits(1, 1))) is not None:
             parts = self.inputs.store.begin(planned.sequences, planned.hints)()
             sequences, parts = self.inputs.invalid.without(planned.sequences, parts, end_of_sweep=planned.end_of_sweep)

@@ -212,7 +212,7 @@ class WholeSequences:
         """Nothing is held back."""
 
     def set_state(self, state: None) -> None:
-        """Drop what was made ahead."""
+        """Drop the minibatches that were prepared."""
         self.groups.reset()
         self._loader.set_state(None)
         self._made: Iterator[Made] = iter(())

@@ -42,7 +42,7 @@ class WindowedData(Protocol):
         ...
 
     def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        """The sequences of a chunk and their nominal lengths int64[n]. Called on one thread at a time."""
+        """Return the sequences of a chunk and their nominal lengths int64[n]. Called on one thread at a time."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class WindowedData(Protocol):
 
 
 LOAD_AHEAD_SECONDS = 0.05
-"""Chunks are loaded ahead that take about so long to load, one of them at least."""
+"""Seconds of loading that chunks are loaded ahead, one chunk at least."""
 
 MAX_CHUNKS_AHEAD = 32
 """At most that many chunks are loaded ahead, where a window does not need more."""
@@ -96,7 +96,7 @@ class WindowStore:
                     self._chunks[chunk] = self._pool.submit(self._load, chunk)
 
     def get(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        """A chunk and the nominal lengths of its sequences."""
+        """Return a chunk and the nominal lengths of its sequences."""
         self.ahead([chunk])
         try:
             return self._chunks[chunk].result()
@@ -114,7 +114,7 @@ class WindowStore:
         return any(chunk not in self._chunks for chunk in chunks)
 
     def loaded(self) -> set[int]:
-        """The chunks that are loaded or being loaded."""
+        """Return the chunks that are loaded or being loaded."""
         with self._lock:
             return set(self._chunks)
 
@@ -179,7 +179,7 @@ class ChunkUses:
         self._uses.append(_Use(_place_of(state), set(np.unique(sequences >> SHIFT).tolist()), set(keep)))
 
     def delivered(self, state: State, needed: set[int]) -> None:
-        """Free what no minibatch needs after the one with this state, but for the chunks that the order needs."""
+        """Free the chunks that no minibatch after this state needs, except those in `needed`."""
         place, uses = _place_of(state), self._uses
         if not any(use.place == place for use in list(uses)):
             return
@@ -192,6 +192,6 @@ class ChunkUses:
 
 
 def _place_of(state: State) -> tuple[int, ...]:
-    """Return what distinguishes positions."""
+    """Return the fields of a state that distinguish positions."""
     names = ("sweepIndex", "chunkPosition", "baseCurrentSequencePositionInWindow", "baseSampleCount", "baseSweepCount")
     return tuple(int(state[name]) for name in names)

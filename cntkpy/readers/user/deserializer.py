@@ -35,7 +35,7 @@ class UserDeserializer:
         return Record(**{s.name: s for s in self.stream_infos()})
 
     def stream_infos(self) -> list[StreamInformation]:
-        """The streams, at least one."""
+        """Return the streams, at least one."""
         raise NotImplementedError(f"{type(self).__name__} has to implement stream_infos()")
 
     def num_chunks(self) -> int:
@@ -43,7 +43,7 @@ class UserDeserializer:
         raise NotImplementedError(f"{type(self).__name__} has to implement num_chunks()")
 
     def get_chunk(self, chunk_id: int) -> dict[str, Any]:
-        """The data of a chunk: for every stream, by its name, one of
+        """Return the data of a chunk: for every stream, by its name, one of
 
         - an ndarray (n, *sample) of float32: n sequences of one sample;
         - a scipy CSR matrix (n, dim): the same, sparse;
@@ -69,7 +69,7 @@ class UserStreams:
             raise ArgumentError(f"{name}: {kind} must provide at least one stream")
 
     def arrays(self, result: Any, call: str) -> tuple[dict[str, StreamData], bool]:
-        """Return what a call gave as the arrays of the pipeline, and whether every sequence is one sample by its kind.
+        """Return the result of a call as arrays of the pipeline, and whether its kind means one sample per sequence.
 
         Raises:
             DataError: it is not a dictionary of what the streams declare; names the call.
@@ -190,7 +190,7 @@ class UserData:
         self.table = _Table()
 
     def load_window_chunk(self, chunk: int) -> tuple[Chunk, np.ndarray]:
-        """The sequences of a chunk and their lengths, int64[n]."""
+        """Return the sequences of a chunk and their lengths, int64[n]."""
         call = f"{type(self.deserializer).__name__}.get_chunk({chunk})"
         with calling(call):
             data = self.deserializer.get_chunk(chunk)
@@ -220,7 +220,7 @@ def _with_type(s: StreamInformation, dtype: np.dtype, of: str) -> StreamInformat
 
 
 def _array(data: Any, number: int, s: StreamInformation, where: str) -> np.ndarray:
-    """One sequence of a list as an array (length, *sample)."""
+    """Return one sequence of a list as an array (length, *sample)."""
     rank = len(s.sample_shape)
     try:
         element = np.asarray(data)

@@ -19,7 +19,7 @@ CONVERSIONS: dict[str, Callable[[ConfigValue], Any]] = {
 
 
 def construct(component: Any, section: ConfigParameters) -> Any:
-    """An object of a class whose constructor takes its arguments from a section.
+    """Return an object of a class whose constructor takes its arguments from a section.
 
     An argument called `section` is the section itself; others are taken from it by name, and converted as their
     annotation (or else their default) says: int, float, bool or str; list and dict. Without either, an array is a list,
@@ -71,7 +71,8 @@ STRUCTURES = ("list", "tuple", "dict", "sequence", "mapping", "any")
 
 
 def structured(value: ConfigValue, as_list: bool = False) -> Any:
-    """A value as Python has it: an array as a list, a section as a dictionary, a number as a number, else a text.
+    """Return a value as Python has it: an array as a list, a section as a dictionary, a number as a number, else a
+    text.
 
     Args:
         value: the value.
@@ -91,7 +92,7 @@ def structured(value: ConfigValue, as_list: bool = False) -> Any:
 
 
 def _plain(value: ConfigValue) -> Any:
-    """A number if it looks like one, else a text."""
+    """Return a number if it looks like one, else a text."""
     for number in (int, float):
         try:
             return number(str(value))

@@ -46,7 +46,7 @@ class IndexedUserData:
         self._cache = ChunkCache(self.load_chunk, self.table.first, CACHED)
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk in order."""
+        """Return all sequences of a chunk in order."""
         if self._data.thread_safe:
             result, lengths = self._data.load_window_chunk(chunk)
         else:

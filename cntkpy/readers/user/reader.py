@@ -53,7 +53,7 @@ class UserReader:
     files: Sequence[str] = ()
 
     def stream_infos(self) -> list[StreamInformation]:
-        """The streams, at least one."""
+        """Return the streams, at least one."""
         raise NotImplementedError(f"{type(self).__name__} has to implement stream_infos()")
 
     def classes(self, stream: str) -> Sequence[str]:
@@ -76,11 +76,13 @@ class RowsReader(UserReader):
     """Samples that stand alone, numbered from 0. `get_rows` is called on a background thread, one call at a time."""
 
     def num_rows(self) -> int:
-        """Return how many there are, at least one."""
+        """Return the number of rows, at least one."""
         raise NotImplementedError(f"{type(self).__name__} has to implement num_rows()")
 
     def get_rows(self, rows: np.ndarray) -> dict[str, Any]:
-        """The samples of these numbers, in this order: by stream an array (n, *sample) or a CSR matrix (n, dim)."""
+        """Return the samples of these numbers, in this order: by stream an array (n, *sample) or a CSR matrix (n,
+        dim).
+        """
         raise NotImplementedError(f"{type(self).__name__} has to implement get_rows(rows)")
 
     def source(self, dtype: np.dtype[Any], order: OrderParameters) -> Source:
@@ -101,7 +103,7 @@ class SequencesReader(UserReader):
         raise NotImplementedError(f"{type(self).__name__} has to implement lengths()")
 
     def get_sequence(self, number: int) -> dict[str, Any]:
-        """One sequence: by stream an array (length, *sample) or a CSR matrix (length, dim)."""
+        """Return one sequence: by stream an array (length, *sample) or a CSR matrix (length, dim)."""
         raise NotImplementedError(f"{type(self).__name__} has to implement get_sequence(number)")
 
     def source(self, dtype: np.dtype[Any], order: OrderParameters) -> Source:
@@ -149,11 +151,11 @@ class NumberedData:
         self.chunk_bytes = np.diff(self.table.chunk_starts) * each
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk."""
+        """Return all sequences of a chunk."""
         return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """These sequences.
+        """Return these sequences.
 
         Raises:
             DataError: the user's method fails, or gives other numbers of samples than it said.
@@ -197,7 +199,7 @@ class ReaderFactory:
         return self.made.declared
 
     def __call__(self, section: ConfigParameters, precision: str) -> Reader:
-        """A reader.
+        """Return a reader.
 
         Raises:
             ConfigError: for what the section says.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LISTED = 30
-"""A message lists so many names at most."""
+"""Most names that a message lists."""
 
 
 class Record(dict[str, Any]):
@@ -35,7 +35,7 @@ class Record(dict[str, Any]):
         return _make, (dict(self),)
 
     def updated_with(self, **values: Any) -> Record:
-        """A record with some values added or replaced."""
+        """Return a record with some values added or replaced."""
         return Record(**{**self, **values})
 
 
@@ -58,7 +58,7 @@ def StreamDef(
     defines_mb_size: bool = False,
     max_sequence_length: int = 65535,
 ) -> Record:
-    """Return how one stream is read from a file. field: its name there; shape: values per sample."""
+    """Define a stream of a file. field: its name in the file; shape: values per sample."""
     settings = {
         "dim": shape,
         "transforms": transforms,

@@ -85,7 +85,7 @@ class StreamInformation(streams.StreamInformation):
 
 
 def declared_streams(of: Any, if_missing: str | None = None) -> list[StreamInformation]:
-    """Return what `stream_infos()` of a user's object gives: at least one stream, each of its own name."""
+    """Return the result of `stream_infos()` of a user's object: at least one stream, with unique names."""
     call = f"{type(of).__name__}.stream_infos()"
     with calling(call, if_missing):
         stream_infos = of.stream_infos()

@@ -8,7 +8,7 @@ Array = np.ndarray
 
 
 def locate(starts: Array, near: Array, step: int, frames: Array, which: Array, inside: Array) -> int:
-    """The utterance of each of these frames of a whole data set, and its number in it."""
+    """Return the utterance of each of these frames of a whole data set, and its number in it."""
     bad = np.flatnonzero((frames < 0) | (frames >= starts[-1]))
     if len(bad):
         return int(bad[0])

@@ -60,7 +60,7 @@ class FrameSource(Protocol):
         ...
 
     def place(self, utterance: int) -> str:
-        """Return where an utterance is listed, for messages."""
+        """Return the place in the list of an utterance, for messages."""
         ...
 
     def keep(self, which: np.ndarray) -> None:
@@ -105,7 +105,7 @@ class UtteranceFeatures(Utterances):
         return StreamData(info.dim, values, rows * self.source.native, bounds)
 
     def whole(self, which: np.ndarray) -> StreamData:
-        """These utterances: every frame once, with the edges repeated, so that windows overlap."""
+        """Return these utterances: every frame once, with the edges repeated, so that windows overlap."""
         s, lengths, bounds = self.source, self.lengths[which], self.bounds(which)
         if self.repeated:
             frames, place = s.copy(which, np.zeros(len(which), np.int64), np.ones(len(which), np.int64))

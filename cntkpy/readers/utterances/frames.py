@@ -71,7 +71,7 @@ class FrameCorpus(Corpus):
         self.utterances = corpus
 
     def name(self, number: int) -> int | str:
-        """The utterance; of a hashed one only the number of the frame is known."""
+        """Return the utterance; of a hashed one only the number of the frame is known."""
         return f"<Unknown, frame {number}>" if self.hashed else self.utterances.name(number >> 32)
 
 
@@ -100,7 +100,7 @@ class FrameTable(UtteranceTable):
         return self._base[which] + frames.astype(np.uint64)
 
     def place(self, sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The utterance of each of these frames, and its number there."""
+        """Return the utterance of each of these frames, and its number there."""
         which, frames = np.empty(len(sequences), np.int64), np.empty(len(sequences), np.int64)
         bad = functions_for(len(sequences)).locate(self.starts, self._near, _NEAR, sequences, which, frames)
         if bad >= 0:
@@ -148,7 +148,7 @@ class Utterances:
         self.chunk_bytes = np.diff(self.frames.first) * frame_bytes
 
     def by_utterance(self) -> Utterances:
-        """The same with utterances for sequences."""
+        """Return the same with utterances for sequences."""
         clone = copy.copy(self)
         clone.frame_mode, clone.table = False, self.utterances
         return clone
@@ -160,7 +160,7 @@ class Utterances:
         return invalid is not None and bool(invalid.any())
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk."""
+        """Return all sequences of a chunk."""
         which = self.utterances.of_chunk(chunk)
         data = self.whole(which)
         if not self.frame_mode:
@@ -186,7 +186,7 @@ class Utterances:
         return starts_of(self.lengths[which])
 
     def whole(self, which: np.ndarray) -> StreamData:
-        """These utterances."""
+        """Return these utterances."""
         raise NotImplementedError
 
     def single(self, which: np.ndarray, frames: np.ndarray) -> StreamData:
@@ -198,7 +198,7 @@ class Utterances:
         raise NotImplementedError
 
     def frame_batches(self, sequences: np.ndarray, bounds: Sequence[int]) -> list[dict[str, Any]]:
-        """The same of frames by their number, with the name of the stream."""
+        """Return the same of frames by their number, with the name of the stream."""
         name = self.streams[0].name
         return [{name: piece} for piece in self.pieces(*self.frames.place(sequences), bounds)]
 
@@ -216,13 +216,13 @@ def set_primary(corpus: Corpus, features: Utterances) -> None:
 
 
 def primary_of(corpus: Corpus) -> Utterances | None:
-    """The first features of the reader whose keys these are."""
+    """Return the first features of the reader whose keys these are."""
     known = _PRIMARY.get(corpus)
     return known() if known is not None else None
 
 
 def lengths_in_primary(corpus: Corpus, numbers: np.ndarray) -> np.ndarray | None:
-    """Return how long the utterances are in the first features of the reader, -1 where there is none; None without
+    """Return the lengths of utterances in the first features of the reader, -1 where there is none; None without
     such."""
     primary = primary_of(corpus)
     if primary is None:

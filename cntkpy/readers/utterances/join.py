@@ -70,7 +70,7 @@ def _same_length(features: Sequence[Features]) -> np.ndarray:
 
 
 def all_that_fit(features: Sequence[Features]) -> np.ndarray:
-    """All utterances, which have the same number of frames in every stream, else that is an error."""
+    """Return all utterances, which have the same number of frames in every stream, else that is an error."""
     good, first = _same_length(features), features[0][1]
     if not good.all():
         raise DataError(

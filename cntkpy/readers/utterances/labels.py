@@ -52,12 +52,12 @@ class Labels:
         return self.ends[self.first[1:] - 1].astype(np.int64)
 
     def place(self, utterance: int) -> str:
-        """Return where an utterance stands, for messages."""
+        """Return the place of an utterance, for messages."""
         path, number = self.places[utterance]
         return f"{path}, {self.unit} {number}"
 
     def other_length(self, utterance: int, frames: int) -> str:
-        """Return what to do about an utterance with another number of frames than labels."""
+        """Return a hint for an utterance whose numbers of frames and labels differ."""
         hint, labelled = "every frame has one label", self.ends[self.first[utterance + 1] - 1]
         if self.timed:
             hint += "; times count frames of 10 ms, or of the sample period that the feature file has"
@@ -67,7 +67,7 @@ class Labels:
 
 
 def read_states(path: str) -> LabelMap:
-    """A state list: a name per line, its class is the number of its line, from 0; blank lines do not count."""
+    """Return a state list: a name per line, its class is the number of its line, from 0; blank lines do not count."""
     states, seen = LabelMap(), {}
     for span, line in read_lines(path, "the state list"):
         name = line.encode("utf-8", "surrogateescape")
@@ -142,7 +142,7 @@ class UtteranceLabels(Utterances):
         return list(dict.fromkeys(path for path, _ in self.labels.places))
 
     def whole(self, which: np.ndarray) -> StreamData:
-        """These utterances."""
+        """Return these utterances."""
         bounds = self.bounds(which)
         ids = np.zeros(int(bounds[-1]), np.int32)
         marks = np.ones(len(ids) if self.boundaries else 0, np.uint8)
@@ -201,7 +201,7 @@ def check_classes(labels: Labels, dim: int, name: str) -> None:
 
 
 def read_targets(path: str, states: LabelMap, dim: int) -> np.ndarray:
-    """A label-to-target mapping: lines `state 0101...` in the order of the state list; float32 (states, dim)."""
+    """Return a label-to-target mapping: lines `state 0101...` in the order of the state list; float32 (states, dim)."""
     lines, names = read_lines(path, "the label-to-target mapping"), list(states.ids)
     rows: list[list[float]] = []
     for i, (span, line) in enumerate(lines):

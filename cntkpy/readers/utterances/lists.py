@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def read_lines(path: str, kind: str) -> list[tuple[int, str]]:
-    """The lines of a list with their numbers (from 1), without blank ones."""
+    """Return the lines of a list with their numbers (from 1), without blank ones."""
     try:
         content = read_data(path, LIST_LIMIT)
     except OSError as error:
@@ -26,6 +26,6 @@ def read_lines(path: str, kind: str) -> list[tuple[int, str]]:
 
 
 def picked(items: Sequence[T], which: np.ndarray) -> list[T]:
-    """The items of these numbers, int64[n]."""
+    """Return the items of these numbers, int64[n]."""
     numbers: list[int] = which.tolist()
     return [items[number] for number in numbers]

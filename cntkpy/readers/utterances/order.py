@@ -57,13 +57,13 @@ class RollingWindow(Timeline):
         self.window = window
 
     def lay_out(self, number: int) -> Sweep:
-        """One permutation of all frames."""
+        """Return one permutation of all frames."""
         order = window_order(self.table.num_sequences, self.window, number)
         return Sweep(number, order, self.table.lengths, None, np.empty(0, np.int32))
 
 
 def make_timeline(table: SequenceTable, method: str, window: int, twister: bool) -> Timeline:
-    """The order that readMethod, randomize (0: none) and useMersenneTwisterRand ask for."""
+    """Return the order that readMethod, randomize (0: none) and useMersenneTwisterRand ask for."""
     if window == 0 or method == "none":
         return InOrder(table)
     if method == "rollingWindow":

@@ -38,7 +38,7 @@ def _window(value: ConfigValue) -> tuple[int, int]:
 
 
 def window_advice(wanted: int, value: ConfigValue | None, message: str | None = None) -> str | None:
-    """Return which context window gives samples of `wanted` elements where one was meant by frames on each side.
+    """Return a hint for a context window that was meant as frames on each side, for samples of `wanted` elements.
 
     Args:
         wanted: elements of a sample.
@@ -150,7 +150,7 @@ class UtteranceLabelParameters(Declared):
     target_dim = Parameter("targetDim", COUNT, default=None, help="Length of these rows.")
 
     def classes(self) -> int:
-        """The number of classes."""
+        """Return the number of classes."""
         dim = self.label_dim if self.label_dim is not None else self.dim
         if dim is None:
             raise self.error("labelDim", "the number of classes is missing", "add labelDim=...", "MissingParameter")
@@ -163,7 +163,7 @@ class UtteranceLabelParameters(Declared):
         _ = self.label_type, self.kind  # there are no others
 
     def target_table(self, states: LabelMap | None) -> np.ndarray | None:
-        """The vectors that stand for classes, if there are such: float32 (classes, targetDim)."""
+        """Return the vectors that stand for classes, if there are such: float32 (classes, targetDim)."""
         from .labels import read_targets
 
         if not self.targets:

@@ -22,12 +22,14 @@ MAX_NAMES_SHOWN = 5
 
 
 def corpus_of(setting: Setting) -> Corpus:
-    """The numbers of keys. Utterances have names: keys are numbers only if the reader says so."""
+    """Return the numbers of keys. Utterances have names: keys are numbers only if the reader says so."""
     return setting.corpus or Corpus(numeric=False)
 
 
 def wanted_frames(corpus: Corpus) -> tuple[dict[str, int] | None, int]:
-    """The frames of each utterance of the first deserializer, if that has features, and the period of a frame."""
+    """Return the frames of each utterance of the first deserializer, if that has features, and the period of a
+    frame.
+    """
     primary = primary_of(corpus)
     if not isinstance(primary, UtteranceFeatures):
         return None, 0

@@ -40,20 +40,20 @@ class UtteranceReader(Reader):
         super().start(request)
 
     def _whole_minibatches(self, size: int, samples: int) -> int:
-        """The size of an epoch that makes up for what is passed over at the end of each sweep."""
+        """Return the size of an epoch that makes up for what is passed over at the end of each sweep."""
         total = self.samples_per_sweep
         left_over = total % size if total > size else 0
         return samples + left_over * ((samples - 1) // (total - left_over))
 
 
 def in_file_order(data: Deserializer, prefetch: bool) -> Reader:
-    """The reader of `action=write`: utterances one by one, in their own order."""
+    """Return the reader of `action=write`: utterances one by one, in their own order."""
     source = Source(data, InOrder(data.table), SourceOptions(prefetch=prefetch), make_packer=Reads)
     return UtteranceReader(source, single=True)
 
 
 def make_reader(data: SideBySide, p: UtteranceReaderParameters, method: str) -> Reader:
-    """The reader of streams of the same utterances.
+    """Return the reader of streams of the same utterances.
 
     Args:
         data: the streams, of frames or of utterances as `p.reads_frames(method)` says.

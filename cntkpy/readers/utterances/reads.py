@@ -20,7 +20,7 @@ log = logging.getLogger("cntkpy.readers")
 
 
 def next_read(inputs: Inputs) -> tuple[list[int], bool]:
-    """The utterances of the next read: one, and more while they are shorter than the minibatch size together."""
+    """Return the utterances of the next read: one, and more while they are shorter than the minibatch size together."""
     state = inputs.timeline.get_state()
     size = min(inputs.minibatch_size, state["epochEnd"] - state["minibatchSourcePosition"]) - 1
     while (planned := inputs.plan(Limits(size, size))) is not None:
@@ -110,7 +110,7 @@ class Reads(InStep):
         return d, d.sequences[part.which], counts[part.where], to[part.where]
 
     def get_state(self) -> Any:
-        """The next reads of the slots."""
+        """Return the next reads of the slots."""
         return [read and [read[0], int(read[1])] for read in self._next] or None
 
     def set_state(self, state: Any) -> None:

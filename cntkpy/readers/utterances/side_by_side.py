@@ -30,7 +30,7 @@ class SideBySide:
         self.chunk_bytes = np.sum([part.chunk_bytes for part in parts], axis=0)
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk."""
+        """Return all sequences of a chunk."""
         return self._merge([part.load_chunk(chunk) for part in self.parts])
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
@@ -77,7 +77,7 @@ class JoinedFrames(Bundle):
         return _by_stream([(part, part.pieces(result[which], frames, bounds)) for part, result in both])
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """The same frames from every part."""
+        """Return the same frames from every part."""
         which, frames = self.frames.place(sequences)
         chunks = [
             part.load_sequences(part.frames.starts[result[which]] + frames)

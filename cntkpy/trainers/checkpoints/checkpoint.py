@@ -107,7 +107,7 @@ def continue_final(model_path: str, max_epochs: int) -> None:
 
 
 def find_start(model_path: str, max_epochs: int) -> int | None:
-    """Return how many epochs are done: the newest model that is not older than its predecessor.
+    """Return the number of finished epochs: that of the newest model that is not older than its predecessor.
 
     Times are compared in whole seconds, as CNTK does: a stale later file of an abandoned run does not count. A final
     model that says that it has fewer epochs is not the final one.
@@ -268,7 +268,7 @@ def not_a_checkpoint(path: str, why: str) -> UserError:
 
 
 def superseded(epoch: int, interval: int | None) -> set[int]:
-    """After how many epochs the checkpoints were made that are not needed once that of epoch index `epoch` is saved.
+    """Return the epochs whose checkpoints are superseded once that of epoch index `epoch` is saved.
 
     Args:
         interval: epochs between decisions on the learning rate that may go back to the last one;

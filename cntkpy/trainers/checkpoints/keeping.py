@@ -19,7 +19,7 @@ def _keep(value: ConfigValue) -> str:
 
 
 KEEP = Type("all | last | best | number", _keep, choices=(ALL, LAST, BEST))
-"""`all`; `last`: the newest one; `best`: the newest and the best one; a number: so many of the newest."""
+"""`all`; `last`: the newest one; `best`: the newest and the best one; a number of newest ones."""
 
 
 @dataclass(frozen=True)

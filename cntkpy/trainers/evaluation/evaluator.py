@@ -105,7 +105,7 @@ class Evaluator:
         return self._compiled.shapes
 
     def batcher(self, minibatch_size: int, capacity: int = CAPACITY, chosen: int = EVALUATION_BUCKETS) -> Batcher:
-        """Return what pads and stacks the minibatches for this evaluator; see `Batcher`."""
+        """Return the batcher that pads and stacks minibatches for this evaluator."""
         options: dict[str, Any] = {
             "buckets": self.buckets,
             "capacity": capacity,

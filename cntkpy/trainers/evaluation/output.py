@@ -71,7 +71,8 @@ class Format:
 
 
 def read_labels(path: Path, p: FormatParameters) -> tuple[str, ...]:
-    """The labels of a mapping file, one a line, blanks around them removed; bytes that are no UTF-8 stay as they are.
+    """Return the labels of a mapping file, one a line, blanks around them removed; bytes that are no UTF-8 stay as they
+    are.
 
     Raises:
         ConfigError: if the file is missing or has an empty line.
@@ -141,7 +142,9 @@ class NodeWriter:
         return "".join(pieces)
 
     def _lines(self, sequences: Sequence[NDArray[np.floating]]) -> Iterator[str]:
-        """A line for each sample of all sequences, which are most often so short that each by itself takes longer."""
+        """Yield a line for each sample of all sequences, which are most often so short that each by itself takes
+        longer.
+        """
         table = np.concatenate(sequences)
         number = self._row(table.shape[1])
         rows = max(1, NUMBERS_TOGETHER // max(1, table.shape[1]))

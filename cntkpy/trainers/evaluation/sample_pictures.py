@@ -15,7 +15,7 @@ from cntkpy.networks.graph.network import Node, ValidatedNetwork
 SMALLEST, LARGEST = 4, 512
 """Pixels of a side of what is taken for a picture."""
 SIDE = 48
-"""Pixels of the longer side of what is kept; of larger pictures every so many pixels."""
+"""Pixels of the longer side of a kept picture; of larger pictures every n-th pixel."""
 
 
 def picture_input(network: ValidatedNetwork, scores: Node) -> Node | None:
@@ -44,7 +44,7 @@ def cells(values: Any, places: Iterable[tuple[int, int]], count: int) -> NDArray
 
 
 def picture(sample: NDArray[Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    """A sample as bytes: 0 is its least value, 255 its greatest.
+    """Return a sample as bytes: 0 is its least value, 255 its greatest.
 
     Args:
         sample: its elements, in CNTK's order: the first axis of `shape` is the fastest one in memory.

@@ -117,7 +117,7 @@ class EventFile:
         return noting
 
     def _check(self) -> None:
-        """Raise what was noted.
+        """Raise the noted error.
 
         Raises:
             UserError: the file cannot be written.

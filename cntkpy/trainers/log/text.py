@@ -112,7 +112,7 @@ def progress(
 
 
 def perf_trace(worker_samples: int, samples: int, read: float, compute: float) -> str:
-    """Return where the time of a minibatch went; exchange and update are compiled together with the computation.
+    """Return the line about the time of a minibatch; exchange and update are compiled with the computation.
 
     Args:
         worker_samples: samples of this worker.

@@ -100,7 +100,7 @@ class Totals:
 
     @classmethod
     def from_json(cls, nodes: Sequence[Node], saved: Sequence[Any]) -> Totals:
-        """The inverse of `to_json`."""
+        """Return the inverse of `to_json`."""
         values, samples, counts, *minibatches = saved
         start = cls.start(nodes)
         minibatches = int(minibatches[0]) if minibatches else 0

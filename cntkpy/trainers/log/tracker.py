@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Tracker(Protocol):
-    """Gets what happens in a run, in a thread of its own. What it raises ends the tracking, with a warning."""
+    """Receives the events of a run, in a thread of its own. An error ends the tracking, with a warning."""
 
     def started(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Begin a run: the values of its configuration by name; versions, host and command line."""

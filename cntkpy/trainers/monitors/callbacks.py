@@ -8,7 +8,7 @@ from cntkpy.trainers.step.context import Callback
 
 
 def callbacks(p: SGDParameters, network: ValidatedNetwork, nodes: Sequence[Node]) -> list[Callback]:
-    """The callbacks that the `SGD` section asks for; `nodes` are the criterion and the evaluation nodes."""
+    """Return the callbacks that the `SGD` section asks for; `nodes` are the criterion and the evaluation nodes."""
     watchers: list[Callback] = []
     if p.gradient_check:
         from cntkpy.trainers.monitors.gradient_check import GradientCheck

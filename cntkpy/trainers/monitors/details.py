@@ -34,7 +34,7 @@ _MEGABYTE = 1 << 20
 
 
 class Details(Hook):
-    """Logs what happened since the progress line before.
+    """Logs details of the minibatches since the last progress line.
 
     Args:
         network, nodes: as the trainer has them; the first node is the criterion.

@@ -127,7 +127,9 @@ class GradientCheck:
 
 
 def allowed(analytic: float, numeric: float, digits: float) -> float:
-    """The difference that is allowed between two derivatives: `digits` digits of the smaller one, or decimals."""
+    """Return the difference that is allowed between two derivatives: `digits` digits of the smaller one, or
+    decimals.
+    """
     smaller = min(abs(analytic), abs(numeric))
     before_point = max(0, math.ceil(math.log10(smaller))) if smaller > 0 and math.isfinite(smaller) else 0
     return 10 ** (before_point - digits)

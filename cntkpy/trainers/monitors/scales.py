@@ -19,7 +19,9 @@ LEARNED = frozenset(("Times", "TransposeTimes", "Plus", "Convolution"))
 
 
 def unscaled_inputs(network: ValidatedNetwork, criterion: Node) -> list[Node]:
-    """The inputs below a criterion whose values enter a layer as they are, which no batch normalisation follows."""
+    """Return the inputs below a criterion whose values enter a layer as they are, which no batch normalisation
+    follows.
+    """
     inputs: dict[str, Node] = {}
     nodes = network.below([criterion])
     users: dict[str, list[Node]] = {}

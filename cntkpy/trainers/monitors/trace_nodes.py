@@ -84,7 +84,7 @@ class TraceNodes:
         self._values = jax.jit(values)
 
     def __call__(self, context: StepContext) -> None:
-        """Log what is due for one minibatch."""
+        """Log the nodes that are due for a minibatch."""
         self._minibatch += 1
         due = [node for node in self.nodes if is_due(node, self._minibatch)]
         if not due:

@@ -87,7 +87,7 @@ class LocalSGD(Averaging):
             self._filter = jax.jit(group.on_each(step, (apart,) * 3, (apart,) * 2))
 
     def start_block(self) -> EndsBlock:
-        """Return what ends stacks where a block ends."""
+        """Return the function that ends stacks at the end of a block."""
         self._planned = self._samples()
         return self._ends_block
 
@@ -116,7 +116,7 @@ class LocalSGD(Averaging):
         return arrays | {f"change\n{name}": self._placement.fetch_all(array) for name, array in self._changes.items()}
 
     def restore_state(self, saved: Saved) -> None:
-        """Take what `save_state` has returned."""
+        """Restore the result of `save_state`."""
         self.counts = self._group.part(saved.pop("counts")).copy()
         for path, array in saved.items():
             part, _, name = path.partition("\n")

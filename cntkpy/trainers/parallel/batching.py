@@ -50,7 +50,7 @@ class Part:
 
     @classmethod
     def from_json(cls, saved: list[Any]) -> Part:
-        """The inverse of `to_json`."""
+        """Return the inverse of `to_json`."""
         return cls(Shape.from_json(saved[0]), *saved[1:5], counts=tuple(saved[5]))
 
 

@@ -104,7 +104,7 @@ class Watch:
             time.sleep(HEARTBEAT_SECONDS / 4)
 
     def explain(self, error: BaseException) -> NoReturn:
-        """Say which worker is behind a failed collective operation.
+        """Name the worker behind a failed collective operation.
 
         Raises:
             WorkerLost: if another worker does not live; otherwise the error itself is raised again.

@@ -65,17 +65,19 @@ def found(internal: Internal) -> Any:
 
 
 def coordination_client() -> Any:
-    """This process's client of the coordination service, after `jax.distributed.initialize`."""
+    """Return this process's client of the coordination service, after `jax.distributed.initialize`."""
     return found(STATE).client
 
 
 def address_of_worker_0(rank: int, size: int, visible: list[int] | None, seconds: int) -> str | None:
-    """The address of worker 0 that JAX finds in what the launcher has set for the processes; None: it finds none."""
+    """Return the address of worker 0 that JAX finds in what the launcher has set for the processes; None: it finds
+    none.
+    """
     return found(DETECT)(None, size, rank, visible, None, seconds)[0]
 
 
 def listen_on(host: str) -> None:
-    """Let what exchanges arrays between CPUs listen at an address; by itself it takes that of this machine's name."""
+    """Make the collectives of CPUs listen at an address; their default is that of this machine's name."""
     make_collectives, make_client = found(GLOO), found(CPU_CLIENT)
 
     def client() -> Any:

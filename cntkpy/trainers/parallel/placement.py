@@ -60,7 +60,7 @@ class ByProcess(OneDevice):
         return False
 
     def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
-        """Return what makes minibatches of the same shape on all workers."""
+        """Return a batcher that makes minibatches of the same shape on all workers."""
         return SharedBatcher.like(batcher, self._group, ends_block)
 
     def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
@@ -68,7 +68,7 @@ class ByProcess(OneDevice):
         return self._group.gather(self._group.on_all(np.asarray(array), 1), 1) if slots else self.fetch(array)
 
     def place_all(self, array: HostArray, slots: bool = False) -> Array:
-        """Place what `fetch_all` has returned."""
+        """Place a result of `fetch_all`."""
         return self.place(self._group.part(array, 1) if slots else array, slots)
 
 
@@ -101,7 +101,7 @@ class OnProcessGroup(Placement, Protocol):
         return self.group.communicator.size == 1 and self.devices[0].platform != "cpu"
 
     def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
-        """Return what makes minibatches of the same shape on all workers."""
+        """Return a batcher that makes minibatches of the same shape on all workers."""
         return SharedBatcher.like(batcher, self.group, ends_block)
 
     def flag(self) -> Array:
@@ -147,7 +147,7 @@ class Replicated(OnProcessGroup):
         return self.group.gather(array, 1) if slots else self.fetch(array)
 
     def place_all(self, array: HostArray, slots: bool = False) -> Array:
-        """Place what `fetch_all` has returned."""
+        """Place a result of `fetch_all`."""
         return self.place(self.group.part(array, 1) if slots else array, slots)
 
     def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool = True) -> Array:
@@ -193,7 +193,7 @@ class PerWorker(OnProcessGroup):
         return self._starts[rule](weight)
 
     def fetch(self, array: Array) -> HostArray:
-        """Return what this process's first worker has."""
+        """Return the array of this process's first worker."""
         return np.asarray(array.addressable_shards[0].data)[0]
 
     def fetch_all(self, array: Array, slots: bool = False) -> HostArray:
@@ -201,7 +201,7 @@ class PerWorker(OnProcessGroup):
         return self.group.gather(array)
 
     def place_all(self, array: HostArray, slots: bool = False) -> Array:
-        """Place what `fetch_all` has returned."""
+        """Place a result of `fetch_all`."""
         return self.group.on_all(self.group.part(array), 0)
 
     def step_scalars(self, stack: Stack, settings: EpochSettings, dtype: DTypeLike, gaps: bool = True) -> Array:
@@ -247,7 +247,7 @@ def worker_scalars(
 
 
 def batch_specs(batches: Batch) -> Any:
-    """Return how a stack is dealt out: by slots (axis 2), the rows of sparse inputs by worker (axis 1)."""
+    """Return the sharding of a stack: by slots (axis 2), the rows of sparse inputs by worker (axis 1)."""
     spec: Callable[..., PartitionSpec] = jax.sharding.PartitionSpec
 
     def of_leaf(leaf: Array) -> PartitionSpec:

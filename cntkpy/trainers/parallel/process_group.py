@@ -65,7 +65,8 @@ class ProcessGroup:
         return 0 if self.sums is None else self.communicator.rank * len(self.local)
 
     def on_all(self, array: Any, axis: int | None = None) -> Array:
-        """An array on the devices of `mesh`: the same everywhere, or with each worker's part at its place on an axis.
+        """Return an array on the devices of `mesh`: the same everywhere, or with each worker's part at its place on an
+        axis.
 
         Args:
             array: NumPy's. The whole, which every process has; with `axis`, the parts of the own devices along it.
@@ -83,7 +84,9 @@ class ProcessGroup:
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
     def on_each(self, function: Callable[..., Any], arguments: object, results: object) -> Callable[..., Any]:
-        """A function that every worker computes with its own parts; given, results: how arguments and results lie."""
+        """Return a function that every worker computes with its own parts; given, results: how arguments and results
+        lie.
+        """
         return jax.shard_map(function, mesh=self.mesh, in_specs=arguments, out_specs=results, check_vma=False)
 
     @cached_property

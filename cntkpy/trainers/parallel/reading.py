@@ -49,7 +49,7 @@ class SharedReader(WrappedReader):
         super().start(replace(request, worker=worker, workers=workers))
 
     def get_minibatch(self) -> Minibatch | None:
-        """This process's part of the next minibatch, which may be empty; None after the last."""
+        """Return this process's part of the next minibatch, which may be empty; None after the last."""
         minibatch = self.inner.get_minibatch()
         if minibatch is None or not self.active or self.reads_share:
             return minibatch
@@ -99,7 +99,7 @@ def part_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
 
 
 def _sequences_of(minibatch: Minibatch, rank: int, size: int) -> Minibatch:
-    """Some consecutive sequences of a minibatch whose streams have layouts of their own."""
+    """Return some consecutive sequences of a minibatch whose streams have layouts of their own."""
     count = minibatch.num_sequences
     first, last = (count * r // size for r in (rank, rank + 1))
     streams: dict[str, Any] = {}

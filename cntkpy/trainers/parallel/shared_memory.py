@@ -390,7 +390,7 @@ def _pairs(size: int) -> list[list[socket.socket | None]]:
 
 
 def _take(name: str, secret: bytes, rank: int, size: int) -> SharedSums:
-    """Get what worker 0 hands out.
+    """Receive the shared memory of worker 0.
 
     Raises:
         OSError: It does not.

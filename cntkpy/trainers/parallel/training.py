@@ -104,7 +104,9 @@ class ParallelTraining:
         self._warned = True
 
     def total_slots(self, slots: int, reader: MinibatchReader) -> int:
-        """The number of parallel sequences of a whole minibatch; `slots`: as many of them this process has read."""
+        """Return the number of parallel sequences of a whole minibatch; `slots`: as many of them this process has
+        read.
+        """
         read = self.communicator.exchange(slots)
         shares = isinstance(reader, SharedReader) and reader.active and reader.reads_share
         return sum(read) if shares else max(read)
@@ -161,7 +163,7 @@ class ParallelTraining:
         return state if self.communicator.size == 1 else {"workers": self.communicator.exchange(state)}
 
     def own(self, state: State) -> State:
-        """The inverse of `gather`."""
+        """Return the inverse of `gather`."""
         return state["workers"][self.communicator.rank] if "workers" in state and self.communicator.size > 1 else state
 
 

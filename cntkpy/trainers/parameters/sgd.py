@@ -293,7 +293,7 @@ class SGDParameters(TraceParameters, IgnoredParameters):
         "keepModels",
         KEEP,
         default="all",
-        help="Models of single epochs that stay: all; last; best: also the best; or so many of the newest.",
+        help="Models of single epochs that stay: all; last; best: also the best; or the number of newest ones.",
     )
     save_best = Parameter(
         "saveBestModelPerCriterion",

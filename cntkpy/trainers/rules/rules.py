@@ -64,7 +64,7 @@ def warn_of_idle_settings(p: SGDParameters, network: Network) -> None:
 
 
 def log_changes(p: SGDParameters, epoch: int, previous: int | None) -> None:
-    """Log which schedules have another value than in the epoch trained before; all are 0 before the first of a run."""
+    """Log schedules whose value changes with this epoch; all are 0 before the first epoch of a run."""
     for schedule, title in (
         (p.dropout_rate, "dropout rate"),
         (p.bn_time_constant, "batch normalization time constant"),

@@ -93,7 +93,7 @@ class Update:
         return -1 if group is None else group.index, self.multipliers[name], name in r.unregularised
 
     def with_flat(self, flats: Sequence[Flat]) -> Update:
-        """The same, also for vectors of parameters in the place of these."""
+        """Return the same, also for vectors of parameters in the place of these."""
         first = {flat.key: flat.names[0] for flat in flats}
 
         def with_keys(r: Regularisation) -> Regularisation:
@@ -119,7 +119,7 @@ class Update:
         finite: Array,
         group_scalars: Array | None = None,
     ) -> tuple[dict[str, Array], dict[str, Any]]:
-        """One update of all parameters.
+        """Return one update of all parameters.
 
         Args:
             weights: by name, the parameters.

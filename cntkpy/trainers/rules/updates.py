@@ -69,7 +69,7 @@ def update_rows(
     scalars: StepScalars,
     change: Callable[[Array, Array], Array] = lambda values, weight: values,
 ) -> tuple[Array, State]:
-    """One update of the rows that a gradient touches; the others keep their values and their state.
+    """Return one update of the rows that a gradient touches; the others keep their values and their state.
 
     Many rows are updated block by block, where the rule allows it: what is computed for them takes less memory.
 
@@ -241,7 +241,7 @@ def clip(gradient: Array, limit: Array, by_element: bool) -> Array:
 
 
 def shrink(weight: Array, threshold: Array) -> Array:
-    """The proximal step of L1 regularisation: `sign(W) max(|W| - threshold, 0)`."""
+    """Return the proximal step of L1 regularisation: `sign(W) max(|W| - threshold, 0)`."""
     return jnp.sign(weight) * jnp.maximum(jnp.abs(weight) - threshold, 0)
 
 

@@ -60,7 +60,9 @@ def _check_rates(p: SGDParameters, schedules: Schedules) -> None:
 
 
 def too_small(rate: float, least: float) -> tuple[str, str]:
-    """The message and the advice where a training would end before its first epoch, as nothing is written then."""
+    """Return the message and the advice where a training would end before its first epoch, as nothing is written
+    then.
+    """
     message = f"nothing would be trained: the learning rate per sample of epoch 1 is {rate:.8g}, "
     message += f"which is less than minLearningRatePerSample = {least:.8g}"
     return message, "give a larger rate; minLearningRatePerSample = -1 allows passes over the data with a rate of 0"

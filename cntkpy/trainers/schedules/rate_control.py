@@ -67,7 +67,7 @@ class RateControl:
         return {"average": repr(self.average), "reducing": self.reducing, "skipped": self._skipped}
 
     def restore(self, state: State) -> None:
-        """Resume where `state` was taken, in the middle of an interval, too."""
+        """Restore `state`, also in the middle of an interval."""
         self.average, self.reducing = float(state["average"]), state["reducing"]
         self._skipped = state["skipped"]
 

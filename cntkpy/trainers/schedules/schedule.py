@@ -94,7 +94,7 @@ def of_time_constants(constants: PerEpoch[float], epoch_size: int | None = None)
 
 
 def per_epoch(values: Any) -> PerEpoch[float]:
-    """Return what a program gives as values by epoch.
+    """Return a program's schedule as values by epoch.
 
     Raises:
         ArgumentError: it is no schedule.

@@ -23,7 +23,7 @@ class Averaging:
     """Averages nothing: all devices have the same weights at all times."""
 
     def start_block(self) -> EndsBlock | None:
-        """Return what ends stacks where models become one; None: nothing does."""
+        """Return the function that ends stacks where models are averaged; None if there is none."""
         return None
 
     def start_from(self, weights: dict[str, Array], saved: dict[str, Saved] | None) -> None:
@@ -34,11 +34,11 @@ class Averaging:
         return {}
 
     def save_state(self) -> Saved:
-        """Return what is saved inside an epoch."""
+        """Return the state to save inside an epoch."""
         return {}
 
     def restore_state(self, saved: Saved) -> None:
-        """Take what `save_state` has returned."""
+        """Restore the result of `save_state`."""
 
     def updated(self, new: T, old: T, samples: Float[Array, ""]) -> T:
         """Return, in the compiled step, weights and updates after a minibatch with this many samples of this worker."""

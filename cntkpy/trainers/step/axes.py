@@ -167,7 +167,7 @@ class Placed:
         return len(next(iter(self.lengths.values())))
 
     def packed(self, steps: Mapping[str, int]) -> Placed:
-        """The same with slots of so many steps, by axis, which sequences share; never more slots than before."""
+        """Return the same with slots of so many steps, by axis, which sequences share; never more slots than before."""
         layouts = dict(self.layouts)
         for axis, count in steps.items():
             layout = layouts.get(axis)

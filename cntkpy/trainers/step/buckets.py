@@ -81,7 +81,7 @@ class Buckets:
 
     @classmethod
     def from_json(cls, saved: object) -> "Buckets":
-        """The inverse of `to_json`; of a checkpoint of version 0.1, whose shapes are a list, nothing."""
+        """Return the inverse of `to_json`; of a checkpoint of version 0.1, whose shapes are a list, nothing."""
         if not is_dict(saved):
             return cls()
         buckets = cls([Shape.from_json(shape) for shape in saved["known"]])

@@ -13,7 +13,7 @@ KIND = "ClassBasedCrossEntropyWithSoftmax"
 
 
 def class_label_check(network: Network, roots: Sequence[Node]) -> Callable[[Any], None]:
-    """A function that checks a (stacked) `Batch`; it raises a `UserError` for the first wrong label.
+    """Return a function that checks a (stacked) `Batch`; it raises a `UserError` for the first wrong label.
 
     Labels of a sparse input are not checked.
     """

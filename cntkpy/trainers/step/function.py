@@ -80,7 +80,7 @@ LARGE_PARAMETER = 1 << 16
 
 
 def _computed(gradients: object) -> Bool[Array, ""]:
-    """True, but not before the gradients of the large parameters are computed.
+    """Return True, but not before the gradients of the large parameters are computed.
 
     What waits for it changes parameters in place. Otherwise XLA copies those that the backward pass still reads, in
     every minibatch.

@@ -41,7 +41,8 @@ class NotFinite:
 
 
 def first_not_finite(network: ValidatedNetwork, criterion: Node, context: StepContext) -> Node | None:
-    """The first node below a criterion, in evaluation order, that has such a value in a minibatch, inputs included.
+    """Return the first node below a criterion, in evaluation order, that has such a value in a minibatch, inputs
+    included.
 
     Raises:
         UserError: the sequences of the minibatch do not fit.

@@ -40,7 +40,7 @@ class Padding(Protocol):
     """True: sequences share slots on some axes, of which a minibatch needs the fewer the longer they are."""
 
     def prepare(self, minibatch: Minibatch) -> Prepared:
-        """Return what is known of a minibatch before there is a shape for it."""
+        """Return the sizes of a minibatch, before a shape is chosen."""
         ...
 
     def shape(self, prepared: Prepared) -> Shape:

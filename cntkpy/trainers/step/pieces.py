@@ -33,7 +33,7 @@ def pieces_of(p: SGDParameters, minibatch_size: int) -> int:
 
 
 def in_pieces(gradient: Gradient, pieces: int, axes: Mapping[str, str | None]) -> Gradient:
-    """A function like that of `compile_gradient` that computes a minibatch piece by piece.
+    """Return a function like that of `compile_gradient` that computes a minibatch piece by piece.
 
     Args:
         gradient: `f(weights, state, batch, key, settings) -> (gradients, totals, state)`.

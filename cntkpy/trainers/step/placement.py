@@ -56,7 +56,7 @@ class Placement(Protocol):
     # ---- minibatches
 
     def batcher(self, batcher: Batcher, ends_block: EndsBlock | None) -> Batcher:
-        """Return what pads and stacks the minibatches; `batcher`: that of a process by itself."""
+        """Return the batcher of this placement; `batcher`: that of a single process."""
         ...
 
     def place_batch(self, stack: Stack) -> Batch:
@@ -105,7 +105,7 @@ class Placement(Protocol):
         ...
 
     def place_all(self, array: HostArray, slots: bool = False) -> Array:
-        """Place what `fetch_all` has returned."""
+        """Place a result of `fetch_all`."""
         ...
 
     def shard(self, step: Step) -> Step:

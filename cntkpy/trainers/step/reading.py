@@ -64,7 +64,7 @@ class WrappedReader(EpochReader):
         return state_of(self.inner)
 
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called, in the middle of an epoch too."""
+        """Restore a state of `get_state`, also in the middle of an epoch."""
         set_state(self.inner, state)
 
     def epoch_state(self, epoch: int) -> State:
@@ -214,7 +214,7 @@ class CountedReader(WrappedReader):
         return {**super().get_state(), "last_slots": self.last_slots}
 
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called, in the middle of an epoch too."""
+        """Restore a state of `get_state`, also in the middle of an epoch."""
         self.last_slots = state.get("last_slots", 0)
         super().set_state({name: value for name, value in state.items() if name != "last_slots"})
 
@@ -252,7 +252,7 @@ class InterruptibleReader(WrappedReader):
         return self.thread.call(super().get_state)
 
     def set_state(self, state: State) -> None:
-        """Resume where `get_state` was called, in the middle of an epoch too."""
+        """Restore a state of `get_state`, also in the middle of an epoch."""
         self.thread.reset()
         self.thread.call(partial(super().set_state, state))
 

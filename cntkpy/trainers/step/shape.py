@@ -65,7 +65,7 @@ class Shape:
 
     @classmethod
     def of_row(cls, row: Sequence[int], secondary: int, sparse: int) -> "Shape":
-        """The inverse of `row`, for so many other axes and sparse inputs."""
+        """Return the inverse of `row`, for so many other axes and sparse inputs."""
         _, _, *remaining = row
         distinct, entries = (
             remaining[secondary : secondary + sparse],
@@ -81,7 +81,7 @@ class Shape:
 
     @classmethod
     def from_json(cls, saved: Sequence[Any]) -> "Shape":
-        """The inverse of `to_json`."""
+        """Return the inverse of `to_json`."""
         sparse = tuple((distinct, entries) for distinct, entries in saved[2])
         return cls(saved[0], saved[1], sparse, *(tuple(sizes) for sizes in saved[3:5]))
 
@@ -116,7 +116,9 @@ class Shape:
         return Shape(min(self.steps, shape.steps), min(self.slots, shape.slots), (), secondary, packed)
 
     def rounded(self, parts: int, slots: bool = True) -> "Shape":
-        """Every size rounded up: steps to one of `parts` sizes per doubling, the rest more coarsely; `slots`, too."""
+        """Return every size rounded up: steps to one of `parts` sizes per doubling, the rest more coarsely; `slots`,
+        too.
+        """
         secondary = tuple(round_to(steps, parts) for steps in self.secondary)
         wide = self.slots if not slots or self.steps == 1 else round_to(self.slots, 2 if secondary or parts < 8 else 4)
         packed = tuple(slots and round_to(slots, max(parts, 4)) for slots in self.packed)

@@ -129,7 +129,7 @@ class CompiledStep:
         return unlike
 
     def forget(self) -> None:
-        """Drop what concerns one epoch only: activations that truncated sequences carry on, what nodes remember, a
+        """Drop the state of a single epoch: activations that truncated sequences carry on, memories of nodes, a
         criterion that was not finite."""
         lasting = {name: value for name, value in self._state.network.items() if not name.endswith(CARRIED)}
         lasting |= {name: self.strategy.placement.place(value) for name, value in remembered(self.network).items()}
@@ -189,7 +189,7 @@ class CompiledStep:
         capacity: int = CAPACITY,
         chosen: int = TRAINING_BUCKETS,
     ) -> Batcher:
-        """Return what pads and stacks the minibatches for this step, see `Batcher`."""
+        """Return the batcher that pads and stacks minibatches for this step."""
         like = self._batcher
         options: dict[str, Any] = {"buckets": self.buckets, "capacity": capacity, "chosen": min(chosen, like.chosen)}
         batcher = replace(like, minibatch_size=minibatch_size, trace_level=self.trace_level, **options)
@@ -318,6 +318,6 @@ def _in_words(state: TrainState, inputs: StepInput, options: StepOptions) -> str
 
 
 def _nothing() -> TrainState:
-    """No arrays at all."""
+    """Return no arrays at all."""
     nothing: Any = None
     return TrainState({}, {}, {}, nothing)

@@ -20,7 +20,7 @@ CHANGES_CODE = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU ")
 
 
 def of_process() -> list[int]:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     if can_be_chosen():
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
@@ -44,7 +44,7 @@ def choose(cores: Collection[int]) -> None:
 
 
 def place(core: int) -> tuple[int, int, int]:
-    """By which cores are ordered: those of one processor together, and in it those that one physical core pretends."""
+    """Return a sort key of a core: processor, physical core, number."""
     folder = TOPOLOGY / f"cpu{core}" / "topology"
     try:
         package, physical = (
@@ -56,7 +56,7 @@ def place(core: int) -> tuple[int, int, int]:
 
 
 def description() -> list[Any]:
-    """Return what compiled code depends on: the machine, the system, the number of cores, and the processor's
+    """Return all facts that compiled code depends on: the machine, the system, the number of cores, the processor's
     instructions."""
     machine = [platform.machine(), platform.system(), count()]
     try:

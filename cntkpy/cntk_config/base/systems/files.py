@@ -29,7 +29,9 @@ IN_USE_POLL_SECONDS = 0.05
 
 
 def system_name(name: str) -> str:
-    """The name of a file on this system: configurations write `/dev/null` for no file, which Windows calls `nul`."""
+    """Return the name of a file on this system: configurations write `/dev/null` for no file, which Windows calls
+    `nul`.
+    """
     return os.devnull if name == "/dev/null" else name
 
 
@@ -95,7 +97,7 @@ def once_free(change: Callable[[], object]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was renamed in a folder durable, where the system can: Windows opens no folders."""
+    """Make renames in a folder durable, where the system can: Windows opens no folders."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -11,7 +11,7 @@ SHORT_TEMPORARY = Path("/tmp")
 
 
 def user_caches() -> Path:
-    """The folder of this user's caches.
+    """Return the folder of this user's caches.
 
     Raises:
         RuntimeError: the user has no home.

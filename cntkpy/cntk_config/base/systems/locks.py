@@ -84,7 +84,7 @@ def _lock_byte(msvcrt: Any, descriptor: int) -> bool | None:
 
 
 def _module(name: str) -> Any:
-    """A module that only some systems have, or None; the type checker knows those of its own system."""
+    """Return a module that only some systems have, or None; the type checker knows those of its own system."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 
 def meant(name: str) -> str | None:
-    """The name of a file or folder that is there and differs in separators or in the case of letters only.
+    """Return the name of a file or folder that is there and differs in separators or in the case of letters only.
 
     Returns:
         The name with slashes; None: there is none, or more than one, or it is the same.
@@ -22,7 +22,7 @@ def meant(name: str) -> str | None:
 
 
 def _spelled(folder: Path, name: str) -> str | None:
-    """Return how a name is spelled in a folder; None: it is not there, or in several ways."""
+    """Return the spelling of a name in a folder; None if there is none, or there are several."""
     try:
         if (folder / name).exists():
             return name

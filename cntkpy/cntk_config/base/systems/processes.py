@@ -36,7 +36,7 @@ def pass_on(process: subprocess.Popen[Any], number: int) -> None:
 
 
 def name_of_end(status: int) -> str:
-    """The name of the signal that has ended a process, of its status below 0."""
+    """Return the name of the signal that has ended a process, of its status below 0."""
     try:
         return signal.Signals(-status).name
     except ValueError:

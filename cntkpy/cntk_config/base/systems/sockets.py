@@ -20,7 +20,7 @@ def have_paths() -> bool:
 
 
 def machine() -> list[Any] | None:
-    """Return what processes have in common that can share memory: start of the system, network, files, user."""
+    """Return facts that processes must share to share memory: start of the system, network, files, user."""
     if sys.platform != "linux":
         return None
     try:
@@ -32,7 +32,7 @@ def machine() -> list[Any] | None:
 
 
 def listen(name: bytes, count: int) -> socket.socket:
-    """A socket to which processes of this machine connect.
+    """Return a socket to which processes of this machine connect.
 
     Args:
         name: of a file, which stays until somebody removes it.
@@ -52,10 +52,10 @@ def listen(name: bytes, count: int) -> socket.socket:
 
 
 def connect(name: bytes, seconds: float) -> socket.socket:
-    """A socket that is connected to one of this name.
+    """Return a socket that is connected to one of this name.
 
     Raises:
-        OSError: there is none, or it does not answer in so many seconds.
+        OSError: there is none, or it does not answer in time.
     """
     endpoint = _socket()
     try:
@@ -79,7 +79,7 @@ def check_user(peer: socket.socket) -> None:
 
 
 def make_memory(name: str, size: int) -> int:
-    """The descriptor of memory without a file, which all have that get the descriptor; `name` is for people.
+    """Return the descriptor of memory without a file, which all have that get the descriptor; `name` is for people.
 
     Raises:
         OSError: the system gives no more.
@@ -103,7 +103,7 @@ def send_descriptors(to: socket.socket, descriptors: Sequence[int]) -> None:
 
 
 def receive_descriptors(connection: socket.socket, count: int) -> list[int]:
-    """Return what `send_descriptors` sends, at most `count`.
+    """Return the descriptors of `send_descriptors`, at most `count`.
 
     Raises:
         OSError: the other side has ended, or does not answer.
@@ -112,7 +112,7 @@ def receive_descriptors(connection: socket.socket, count: int) -> list[int]:
 
 
 def _socket() -> socket.socket:
-    """A socket between processes of this machine.
+    """Return a socket between processes of this machine.
 
     Raises:
         OSError: the system has none.

@@ -9,5 +9,5 @@ NOBODY = 65534
 
 
 def own_number() -> int | None:
-    """The number of the user of this process; None where files have no owners that Python knows."""
+    """Return the number of the user of this process; None where files have no owners that Python knows."""
     return os.geteuid() if hasattr(os, "geteuid") else None

@@ -66,7 +66,7 @@ def path_at(source: SourceLike, line: int, column: int) -> str:
 
 @functools.lru_cache(16)
 def _paths(source: SourceLike) -> tuple[list[int], list[str], list[int]]:
-    """Return where the path changes, the path from there on, and where each line begins."""
+    """Return the offsets at which the path changes, the paths from there on, and the starts of lines."""
     lines: list[str] = []
     while (line := source.line(len(lines) + 1)) is not None:
         lines.append(line)

@@ -69,7 +69,7 @@ class Plan:
 def plan_of(
     path: str, table: TableFile, target: str, task: str | None, dropped: Sequence[str], kinds: Mapping[str, str]
 ) -> Plan:
-    """Decide what to train on a table.
+    """Choose the columns and the kind of a training on a table.
 
     Args:
         path: the file, as the user names it.

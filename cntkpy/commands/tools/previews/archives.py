@@ -44,7 +44,7 @@ def describe_archive(path: str, form: str, samples: int) -> dict[str, Any]:
 
 
 def _of_member(ending: str) -> str:
-    """Return what a stream of members with an ending may say."""
+    """Return an example of the stream of members with an ending."""
     picture = f".{ending}" in PICTURES
     return "transforms = ([ type = Scale ; width = 32 ; height = 32 ; channels = 3 ])" if picture else "dim = 1"
 

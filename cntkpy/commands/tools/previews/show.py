@@ -34,7 +34,7 @@ def section_of(path: str, form: str) -> ConfigParameters | None:
 
 
 def print_file(path: str, form: str, samples: int, as_json: bool) -> None:
-    """Print what a file holds of which a reader has to be told more.
+    """Print the contents of a file whose reader needs further parameters.
 
     Args:
         path: its name.

@@ -19,7 +19,7 @@ def quoted(path: str) -> str:
 
 
 def first_lines(path: str, most: int) -> tuple[int | None, list[str]]:
-    """Return how many lines a text has, and the first ones that are not blank.
+    """Return the number of lines of a text, and the first lines that are not blank.
 
     Args:
         path: the file; it may be compressed.

@@ -106,17 +106,17 @@ class _Stop(UserFunction):
         return [output_variable(part.shape, part.dtype, part.dynamic_axes)]
 
     def forward(self, *arguments: Any) -> tuple[None, Any]:
-        """The value, after a stop."""
+        """Return the value, after a stop."""
         self._prompt.stop(FORWARD, self._label, arguments[0])
         return None, arguments[0]
 
     def backward(self, *arguments: Any) -> Any:
-        """The gradient, after a stop."""
+        """Return the gradient, after a stop."""
         self._prompt.stop(BACKWARD, self._label, arguments[1])
         return arguments[1]
 
     def clone(self, cloned_inputs: Any) -> _Stop:
-        """The same of another part."""
+        """Return the same of another part."""
         return _Stop(cloned_inputs[0], self._prompt)
 
 
@@ -126,7 +126,7 @@ def debug_model(
     out_stream: TextIO | None = None,
     exit_func: Callable[[], Any] = sys.exit,
 ) -> Function:
-    """A model that stops after each part of it was computed, and each gradient, and asks what to do.
+    """Return a model that stops after each part of it was computed, and each gradient, and asks what to do.
 
     It shares its parameters with the model. The commands are those of `HELP`; another one prints them. Steps of
     recurrences are not stopped at, nor is what chooses steps of sequences; their results are. Parts that do not depend
@@ -151,7 +151,7 @@ CHOICES = ("Where", "RepeatSteps", "PackedIndex")
 
 
 def _shown(model: Function) -> set[NodeValue]:
-    """The parts that are stopped at: neither steps of recurrences nor choices of steps."""
+    """Return the parts that are stopped at: neither steps of recurrences nor choices of steps."""
     waiting, seen = list(model.roots), set[NodeValue]()
     resolve(model.roots)
     while waiting:

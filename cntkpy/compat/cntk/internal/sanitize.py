@@ -21,7 +21,7 @@ from .utils import _as_tuple, get_data_type
 
 
 def sanitize_input(arg: Any, fallback_dtype: Any = np.float32, reshape: Any = None) -> Function:
-    """A function as it is; of a number or an array a constant.
+    """Return a function as it is; of a number or an array a constant.
 
     Args:
         arg: what an operator was given.
@@ -35,7 +35,7 @@ def sanitize_input(arg: Any, fallback_dtype: Any = np.float32, reshape: Any = No
 
 
 def sanitize_shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of numbers; a number is a shape of one axis."""
+    """Return a shape as a tuple of numbers; a number is a shape of one axis."""
     result = _as_tuple(shape.tolist() if isinstance(shape, np.ndarray) else shape)
     if not all(map(is_whole, result)):
         raise ArgumentError(f"{shape!r} is not a shape", "a shape is a number or a tuple of numbers: (3, 4)")
@@ -43,7 +43,7 @@ def sanitize_shape(shape: Any) -> tuple[int, ...]:
 
 
 def sanitize_axis(axis: Any) -> Any:
-    """An axis as operators take it: an `Axis`; of None all axes of a sample; a number as it is."""
+    """Return an axis as operators take it: an `Axis`; of None all axes of a sample; a number as it is."""
     if axis is None:
         return Axis.all_static_axes()
     if isinstance(axis, Axis) or is_whole(axis):
@@ -83,7 +83,7 @@ def sanitize_dtype_numpy(dtype: Any) -> Any:
 
 
 def sanitize_dtype_cntk(dtype: Any) -> int:
-    """The number that `cntk_py` has for a type of elements."""
+    """Return the number that `cntk_py` has for a type of elements."""
     from ..cntk_py import DataType_Double, DataType_Float, DataType_Float16, DataType_Unknown
 
     result = sanitize_dtype_numpy(dtype)
@@ -98,7 +98,7 @@ def sanitize_precision(precision: Any) -> Any:
 
 
 def sanitize_function(arg: Any) -> Function:
-    """A function.
+    """Return a function.
 
     Raises:
         ArgumentError: it is something else.
@@ -114,7 +114,7 @@ def sanitize_batch(var: Any, batch: Any, seq_starts: Any = None, device: Any = N
 
 
 def sanitize_value(shape: Any, value: Any, dtype: Any, device: Any = None) -> Any:
-    """An array of a shape and type: that of a value, or one of zeros where there is none."""
+    """Return an array of a shape and type: that of a value, or one of zeros where there is none."""
     del device
     kind = sanitize_dtype_numpy(dtype) or np.float32
     if value is None:
@@ -143,7 +143,7 @@ def sanitize_var_map(op_arguments: Any, arguments: Any, **further: Any) -> dict[
 
 
 def sanitize_2d_number(x: Any) -> tuple[Any, Any]:
-    """A pair of numbers; a number stands for two of it."""
+    """Return a pair of numbers; a number stands for two of it."""
     result = _as_tuple(x)
     if len(result) not in (1, 2):
         raise ArgumentError(f"{x!r} is not a number or a pair of numbers", "(2, 2)")
@@ -151,7 +151,7 @@ def sanitize_2d_number(x: Any) -> tuple[Any, Any]:
 
 
 def sanitize_permutation(perm: Any) -> list[int]:
-    """The places of axes, counted from 0.
+    """Return the places of axes, counted from 0.
 
     Raises:
         ArgumentError: an axis is missing or there twice.
@@ -168,7 +168,7 @@ def sanitize_variables(variables: Any) -> list[Any]:
 
 
 def sanitize_range(begin: Any, end: Any, size: int) -> tuple[int, int]:
-    """The begin and the end of a slice, counted from 0.
+    """Return the begin and the end of a slice, counted from 0.
 
     Args:
         begin: the first index; a negative one counts from the end.
@@ -181,12 +181,14 @@ def sanitize_range(begin: Any, end: Any, size: int) -> tuple[int, int]:
 
 
 def sanitize_pooling_args(pooling_window_shape: Any, strides: Any, pad: Any) -> tuple[Any, Any, Any]:
-    """The shape of a window, its strides and for each axis whether it is padded."""
+    """Return the shape of a window, its strides and for each axis whether it is padded."""
     return sanitize_shape(pooling_window_shape), sanitize_shape(strides), [bool(axis) for axis in _as_tuple(pad)]
 
 
 def sanitize_convolution_args(strides: Any, sharing: Any, pad: Any, dilation: Any = (1,)) -> tuple[Any, ...]:
-    """The strides of a convolution; by axis whether filters are shared, and whether it is padded; the dilation."""
+    """Return the strides of a convolution; by axis whether filters are shared, and whether it is padded; the
+    dilation.
+    """
     flags = [[bool(axis) for axis in _as_tuple(flag)] for flag in (sharing, pad)]
     return sanitize_shape(strides), *flags, sanitize_shape(dilation)
 
@@ -202,7 +204,7 @@ def sanitize_Function_attributes(attributes: Any) -> dict[str, Any]:
 
 
 def sanitize_random_args(seed: Any, shape: Any = None, dtype: Any = None) -> tuple[Any, Any, Any]:
-    """The seed, the shape and the type of elements of random numbers."""
+    """Return the seed, the shape and the type of elements of random numbers."""
     return seed, None if shape is None else sanitize_shape(shape), sanitize_dtype_numpy(dtype)
 
 

@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def typemap(f: F) -> F:
-    """The function itself: its results have their classes."""
+    """Return the function itself: its results have their classes."""
     return f
 
 

@@ -18,7 +18,7 @@ from ..missing import no_attribute
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
-    """A tuple of a tuple or list; of anything else a tuple of that."""
+    """Return a tuple of a tuple or list; of anything else a tuple of that."""
     return tuple(x) if isinstance(x, list | tuple) else (x,)
 
 
@@ -33,7 +33,7 @@ def get_data_type(*args: Any) -> Any:
 
 
 def get_python_function_arguments(f: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:
-    """The names of the parameters that a Python function takes, and their annotations."""
+    """Return the names of the parameters that a Python function takes, and their annotations."""
     parameters = inspect.signature(f).parameters.values()
     named = [
         parameter
@@ -71,7 +71,7 @@ def map_function_arguments(params: Any, params_dict: Mapping[str, Any], *args: A
 
 
 def memoize(func: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, computed once for each choice of arguments."""
+    """Return the function, computed once for each choice of arguments."""
     return functools.cache(func)
 
 
@@ -81,17 +81,17 @@ def is_string(value: Any) -> bool:
 
 
 def value_to_seq(value: Any) -> list[Any]:
-    """The sequences of a value, see `Value.as_sequences`."""
+    """Return the sequences of a value, see `Value.as_sequences`."""
     return value.as_sequences()
 
 
 def variable_value_to_seq(value: Any, variable: Any) -> list[Any]:
-    """The sequences of a value of an input or output, see `Value.as_sequences`."""
+    """Return the sequences of a value of an input or output, see `Value.as_sequences`."""
     return value.as_sequences(variable)
 
 
 def _value_as_sequence_or_array(val: Any, var: Any) -> Any:
-    """The sequences of a value where its function has a sequence axis; else an array."""
+    """Return the sequences of a value where its function has a sequence axis; else an array."""
     return val.as_sequences(var) if len(var.dynamic_axes) == 2 else val.asarray()
 
 
@@ -115,38 +115,38 @@ def _is_c_contiguous(data: Any) -> bool:
 
 
 def _py_dict_to_cntk_dict(py_dict: Mapping[str, Any]) -> Any:
-    """A dictionary as `cntk_py.Dictionary`, those in it as well."""
+    """Return a dictionary as `cntk_py.Dictionary`, those in it as well."""
     from ..cntk_py import Dictionary
 
     return Dictionary((key, _to_cntk_dict_value(value)) for key, value in py_dict.items())
 
 
 def _to_cntk_dict_value(py_value: Any) -> Any:
-    """A value of `cntk_py.Dictionary`."""
+    """Return a value of `cntk_py.Dictionary`."""
     if isinstance(py_value, Mapping):
         return _py_dict_to_cntk_dict(py_value)
     return [_to_cntk_dict_value(item) for item in py_value] if isinstance(py_value, list | tuple) else py_value
 
 
 def get_train_loss(trainer: Any) -> float:
-    """The loss per sample of the last minibatch."""
+    """Return the loss per sample of the last minibatch."""
     return float(trainer.previous_minibatch_loss_average)
 
 
 def get_train_eval_criterion(trainer: Any) -> float:
-    """The metric per sample of the last minibatch."""
+    """Return the metric per sample of the last minibatch."""
     return float(trainer.previous_minibatch_evaluation_average)
 
 
 def cntk_device(device_id: int) -> Any:
-    """The GPU of that number; of -1 the CPU."""
+    """Return the GPU of that number; of -1 the CPU."""
     from ..device import cpu, gpu
 
     return cpu() if device_id == -1 else gpu(device_id)
 
 
 def eval(op: Any, arguments: Any = None, precision: Any = None, device: Any = None, backward_pass: bool = False) -> Any:
-    """The values of a function and, if asked for, its gradients.
+    """Return the values of a function and, if asked for, its gradients.
 
     Args:
         op: the function.

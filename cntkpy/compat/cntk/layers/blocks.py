@@ -26,7 +26,7 @@ _INFERRED = (UNKNOWN,)
 
 
 def UntestedBranchError(name: str) -> None:
-    """Refuse what a layer of CNTK was never tested with.
+    """Refuse an option that a layer of CNTK was never tested with.
 
     Raises:
         NotImplementedError: Always.
@@ -35,7 +35,7 @@ def UntestedBranchError(name: str) -> None:
 
 
 def _inject_name(f: Any, name: str) -> Any:  # pyright: ignore[reportUnusedFunction]
-    """A function or a layer under a name; without one as it is."""
+    """Return a function or a layer under a name; without one as it is."""
     if not name:
         return f
     if isinstance(f, OwnFunction) and f.root.name not in ("", name):
@@ -58,7 +58,7 @@ def _initializer_for(init: Any, rank_params: Any = None) -> Any:  # pyright: ign
 
 
 def _get_initial_state_or_default(initial_state: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
-    """The state before the first step: as given, a number as a constant; 0 where there is none."""
+    """Return the state before the first step: as given, a number as a constant; 0 where there is none."""
     if initial_state is None:
         return Constant(0)
     return Constant(initial_state) if isinstance(initial_state, int | float | np.generic) else initial_state

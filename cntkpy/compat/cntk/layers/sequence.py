@@ -13,7 +13,7 @@ __all__ = ["Delay", "Fold", "PastValueWindow", "Recurrence", "RecurrenceFrom", "
 
 
 def _santize_step_function(f: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
-    """The step of a recurrence as a function or a layer; CNTK spells it so."""
+    """Return the step of a recurrence as a function or a layer; CNTK spells it so."""
     return f if isinstance(f, Function) else Function(f)
 
 

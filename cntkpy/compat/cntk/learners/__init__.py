@@ -41,7 +41,7 @@ class UserLearner(PlainUserLearner):
     """See `cntkpy.trainers.fronts.cntk2.user.learners.UserLearner`; without `as_numpy` gradients are `NDArrayView`s."""
 
     def given(self, gradient: Any) -> Any:
-        """A gradient as `update` is given it."""
+        """Return a gradient as `update` is given it."""
         return gradient if self._as_numpy else NDArrayView.from_dense(gradient)
 
 

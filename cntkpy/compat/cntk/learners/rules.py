@@ -278,14 +278,14 @@ class _Meaning:
         return IGNORE if self.minibatch_size is None and self.is_mean else self.minibatch_size
 
     def applied(self, value: Any, epoch: int | None = None) -> Schedule:
-        """A schedule, for minibatches of `size` samples where it does not say."""
+        """Return a schedule, for minibatches of `size` samples where it does not say."""
         if not isinstance(value, Schedule):
             return Schedule(value, self.size, epoch)
         return value if self.size is None or not value.open else value.for_minibatches_of(self.size)
 
 
 def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum: Any) -> Learner:
-    """A learner.
+    """Return a learner.
 
     Args:
         make: takes rate and momentum (of a rule that has it).

@@ -26,17 +26,17 @@ class UnitType(Enum):
 def learning_parameter_schedule(
     schedule: Any, minibatch_size: int | None = None, epoch_size: int | None = None
 ) -> Schedule:
-    """A learning rate for the mean gradient of minibatches (of `minibatch_size` samples)."""
+    """Return a learning rate for the mean gradient of minibatches (of `minibatch_size` samples)."""
     return schedules.learning_rate(schedule, minibatch_size, epoch_size)
 
 
 def learning_parameter_schedule_per_sample(schedule: Any, epoch_size: int | None = None) -> Schedule:
-    """A learning rate per sample."""
+    """Return a learning rate per sample."""
     return schedules.learning_rate_per_sample(schedule, epoch_size)
 
 
 def learning_rate_schedule(lr: Any, unit: UnitType, epoch_size: int | None = None) -> Schedule:
-    """A learning rate, in CNTK's older form.
+    """Return a learning rate, in CNTK's older form.
 
     Warns:
         DeprecationWarning: always, as CNTK's documentation says since 2.2.
@@ -48,7 +48,7 @@ def learning_rate_schedule(lr: Any, unit: UnitType, epoch_size: int | None = Non
 def training_parameter_schedule(
     schedule: Any, unit: UnitType = UnitType.minibatch, epoch_size: int | None = None
 ) -> Schedule:
-    """A number of a learner that changes, in CNTK's older form.
+    """Return a number of a learner that changes, in CNTK's older form.
 
     Warns:
         DeprecationWarning: always, as CNTK's documentation says since 2.2.
@@ -58,17 +58,17 @@ def training_parameter_schedule(
 
 
 def momentum_schedule(momentum: Any, epoch_size: int | None = None, minibatch_size: int | None = None) -> Schedule:
-    """A momentum per minibatch (of `minibatch_size` samples)."""
+    """Return a momentum per minibatch (of `minibatch_size` samples)."""
     return schedules.momentum(momentum, minibatch_size, epoch_size)
 
 
 def momentum_schedule_per_sample(momentum: Any, epoch_size: int | None = None) -> Schedule:
-    """A momentum per sample."""
+    """Return a momentum per sample."""
     return schedules.momentum_per_sample(momentum, epoch_size)
 
 
 def momentum_as_time_constant_schedule(momentum: Any, epoch_size: int | None = None) -> Schedule:
-    """A momentum as a time constant in samples.
+    """Return a momentum as a time constant in samples.
 
     Warns:
         DeprecationWarning: always, as CNTK's documentation says since 2.2.

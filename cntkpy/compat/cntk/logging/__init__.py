@@ -41,7 +41,7 @@ def set_trace_level(value: TraceLevel) -> None:
 
 
 def get_trace_level() -> TraceLevel:
-    """The level."""
+    """Return the level."""
     return _level[0]
 
 
@@ -196,7 +196,7 @@ def set_computation_network_trace_level(level: int) -> None:
 
 
 def log_number_of_parameters(model: Any, trace_level: int = 0) -> None:
-    """Print how many parameters a function has."""
+    """Print the number of parameters of a function."""
     check_type("a model", model, AnyFunction, "log_number_of_parameters(z)")
     parameters = model.parameters
     total = sum(parameter.value.size for parameter in parameters)

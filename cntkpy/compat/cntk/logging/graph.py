@@ -17,17 +17,17 @@ from ..ops.functions import Function as AnyFunction
 
 
 def find_by_name(node: Any, node_name: str, depth: int = 0) -> Function | None:
-    """The function of that name; None if there is none."""
+    """Return the function of that name; None if there is none."""
     return node.find_by_name(node_name, depth)
 
 
 def find_all_with_name(node: Any, node_name: str, depth: int = 0) -> list[Function]:
-    """All functions of that name."""
+    """Return all functions of that name."""
     return node.find_all_with_name(node_name, depth)
 
 
 def find_by_uid(node: Any, node_uid: str, depth: int = -1) -> Function | None:
-    """The function with that `uid` among all that `node` depends on; None if there is none."""
+    """Return the function with that `uid` among all that `node` depends on; None if there is none."""
     match = depth_first_search(node, lambda function: function.uid == node_uid.removesuffix("_Output_0"), depth)
     return match[0] if match else None
 
@@ -35,7 +35,7 @@ def find_by_uid(node: Any, node_uid: str, depth: int = -1) -> Function | None:
 def depth_first_search(
     root: Any, visitor: Callable[[Function], bool], depth: int = 0, sort_by_distance: bool = False
 ) -> list[Function]:
-    """The functions that `root` depends on, and itself, for which `visitor` is true.
+    """Return the functions that `root` depends on, and itself, for which `visitor` is true.
 
     Args:
         root: the function.
@@ -61,12 +61,12 @@ def depth_first_search(
 
 
 def get_node_outputs(node: Any, depth: int = 0) -> list[Function]:
-    """The functions that `node` depends on, and itself, that are computed from others."""
+    """Return the functions that `node` depends on, and itself, that are computed from others."""
     return depth_first_search(node, lambda function: function.is_output, depth)
 
 
 def plot(root: Any, filename: str | Path | None = None) -> str:
-    """The graph as text, and as a file in the DOT language or a picture.
+    """Return the graph as text, and as a file in the DOT language or a picture.
 
     Args:
         root: the function.

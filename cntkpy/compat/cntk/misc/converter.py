@@ -16,7 +16,7 @@ from ..missing import no_attribute
 def convert(
     root_func: Function, filter: Callable[[Function], bool], converter: Callable[[Function], Function]
 ) -> Function:
-    """A copy of a model with other functions in the place of some of its parts.
+    """Return a copy of a model with other functions in the place of some of its parts.
 
     Parts come in the order of computation: what a converted part is computed from is converted before.
 
@@ -37,7 +37,7 @@ def convert(
 def converted(
     model: Function, filter: Callable[[Function], bool], converter: Callable[[Function], Function]
 ) -> Function:
-    """A model with other functions in the place of some of its parts; parameters are shared. See `convert`."""
+    """Return a model with other functions in the place of some of its parts; parameters are shared. See `convert`."""
     made: dict[Function, Function] = {}
     chosen = [part for part in map(Function, resolve(model.roots)) if part.is_output and filter(part.root_function)]
     below = {part: set(map(Function, resolve(part.roots))) for part in chosen}

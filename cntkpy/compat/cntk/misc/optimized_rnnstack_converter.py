@@ -31,7 +31,7 @@ STACK = "OptimizedRNNStack"
 
 
 def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
-    """A copy of a model with `Recurrence` layers of the same values in the place of each `optimized_rnnstack`.
+    """Return a copy of a model with `Recurrence` layers of the same values in the place of each `optimized_rnnstack`.
 
     Args:
         cudnn_model: the model, which stays as it is.
@@ -56,7 +56,7 @@ def convert_optimized_rnnstack(cudnn_model: Function) -> Function:
 
 
 def _layers_of(stack: Function) -> Function:
-    """The layers that a stack computes."""
+    """Return the layers that a stack computes."""
     node = stack.node
     options = node.options
     if int(options["axis"]) != -1:
@@ -72,7 +72,9 @@ def _layers_of(stack: Function) -> Function:
 
 
 def _one_way(unit: str, arrays: Direction, x: Function, hidden: int) -> Function:
-    """One direction of one layer; the part of each gate that the input gives is computed for all steps at once."""
+    """Return one direction of one layer; the part of each gate that the input gives is computed for all steps at
+    once.
+    """
     gates = range(len(arrays.from_input))
     inputs = [
         plus(times(x, _trained(arrays.from_input[gate], "W")), _trained(arrays.input_bias[gate], "b")) for gate in gates

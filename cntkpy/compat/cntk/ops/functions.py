@@ -24,7 +24,9 @@ class _Kind(type):
     """Lets `Function` be a decorator, and a class that functions and layers are of."""
 
     def __call__(cls, f: Callable[..., Any], name: str = "") -> Any:
-        """A layer of a Python function; where all parameters have types, the function of inputs of these types."""
+        """Return a layer of a Python function; where all parameters have types, the function of inputs of these
+        types.
+        """
         types = [parameter.annotation for parameter in inspect.signature(f, eval_str=True).parameters.values()]
 
         @wraps(f)
@@ -48,7 +50,7 @@ class Function(metaclass=_Kind):
 
     @staticmethod
     def with_signature(*types: Any, **named: Any) -> Callable[[Callable[..., Any]], Any]:
-        """A decorator that makes the function of inputs of these types of a Python function."""
+        """Return a decorator that makes the function of inputs of these types of a Python function."""
 
         def decorate(f: Callable[..., Any]) -> Any:
             names = list(inspect.signature(f).parameters)
@@ -62,7 +64,7 @@ class Function(metaclass=_Kind):
 
 
 def BlockFunction(op_name: str, name: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that makes a layer of a Python function, as `Function` does; what it makes are blocks."""
+    """Return a decorator that makes a layer of a Python function, as `Function` does; what it makes are blocks."""
 
     def decorate(f: Callable[..., Any]) -> Any:
         made = Function(f, name)
@@ -78,7 +80,7 @@ def _variables(f: Callable[..., Any], types: list[Any]) -> list[OwnFunction]:
 
 
 def _joined(functions: Any) -> OwnFunction:
-    """One function of what a Python function gave, which may be several."""
+    """Return one function of what a Python function gave, which may be several."""
     if isinstance(functions, dict):  # each value has the name of its key
         named = cast("dict[str, Any]", functions)
         functions = tuple(alias(function, name) for name, function in named.items())

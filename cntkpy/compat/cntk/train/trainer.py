@@ -18,7 +18,9 @@ class Trainer(OwnTrainer):
 
     @staticmethod
     def _get_loss_metric(criterion: Any) -> tuple[Any, Any]:
-        """The loss and the metric of a criterion: a function of one or two outputs, or a pair; None: there is none."""
+        """Return the loss and the metric of a criterion: a function of one or two outputs, or a pair; None: there is
+        none.
+        """
         criteria: Any = getattr(criterion, "outputs", criterion)
         pair: tuple[Any, ...] = tuple(criteria) if is_several(criteria) else (criteria,)
         return pair[0], pair[1] if len(pair) > 1 else None

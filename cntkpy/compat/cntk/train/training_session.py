@@ -63,7 +63,7 @@ def training_session(
     cv_config: CrossValidationConfig | None = None,
     test_config: TestConfig | None = None,
 ) -> TrainingSession:
-    """A session; see `cntkpy.training.TrainingSession`."""
+    """Return a session; see `cntkpy.training.TrainingSession`."""
     limit = None if isinstance(max_samples, int) and max_samples >= 2**63 else max_samples
     return TrainingSession(
         trainer,

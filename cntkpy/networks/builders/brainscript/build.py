@@ -41,7 +41,8 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
 def check_brainscript(
     value: ConfigValue, precision: str, load: Load = load_model
 ) -> tuple[Built | None, list[UserError]]:
-    """The network without the values of its random parameters, for looking at its names and shapes; nothing is printed.
+    """Return the network without the values of its random parameters, for looking at its names and shapes; nothing is
+    printed.
 
     Args:
         value: the section or file names of the builder.

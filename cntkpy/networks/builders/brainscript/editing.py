@@ -43,7 +43,7 @@ Nodes = dict[NodeValue, NodeValue]
 
 
 def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """A network in which nodes are replaced by others; the given one stays as it is."""
+    """Return a network in which nodes are replaced by others; the given one stays as it is."""
     model = yield parameter(evaluator, record, "inputModel", origin)
     if not isinstance(model, NetworkValue):
         place, scope = place_of(evaluator, record, "inputModel", origin)
@@ -87,7 +87,7 @@ def _edit(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _listed(model: NetworkValue) -> str:
-    """The names of some of its nodes, for a message."""
+    """Return the names of some of its nodes, for a message."""
     names = [f"'{node.name}'" for node in model.nodes.values()]
     return ", ".join(names[:6]) + (" and others" if len(names) > 6 else "")
 
@@ -122,7 +122,7 @@ def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: R
 
 
 def _all_of(kind: type[Any], subject: str, evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
-    """The elements of a parameter, nested or not, all of one kind."""
+    """Return the elements of a parameter, nested or not, all of one kind."""
     value = yield parameter(evaluator, record, name, origin)
     place, scope = place_of(evaluator, record, name, origin)
     members = yield flattened(evaluator, value, place, scope, subject)
@@ -133,7 +133,7 @@ def _all_of(kind: type[Any], subject: str, evaluator: Evaluator, record: Record,
 
 
 def _roots(model: NetworkValue, users: dict[NodeValue, list[NodeValue]]) -> list[NodeValue]:
-    """The nodes that nothing uses, and results (members of groups) from which none of them takes anything."""
+    """Return the nodes that nothing uses, and results (members of groups) from which none of them takes anything."""
     nodes = sorted(model.nodes.values(), key=lambda node: node.name.lower())
     roots = [node for node in nodes if not users.get(node)]
     reached = _below(roots)
@@ -142,7 +142,7 @@ def _roots(model: NetworkValue, users: dict[NodeValue, list[NodeValue]]) -> list
 
 
 def _follower(replaced: Nodes, evaluator: Evaluator, origin: Origin) -> Callable[[NodeValue], NodeValue]:
-    """Gives what is in the place of a node at the end, when replacements are replaced themselves."""
+    """Return a function that follows replacements of replacements to the last node."""
 
     def current(node: NodeValue) -> NodeValue:
         passed: list[NodeValue] = []
@@ -162,7 +162,7 @@ def _follower(replaced: Nodes, evaluator: Evaluator, origin: Origin) -> Callable
 
 
 def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """A function of nodes: what the output nodes would be if the input nodes were its arguments."""
+    """Return a function of nodes: what the output nodes would be if the input nodes were its arguments."""
     sources = yield _all_of(NodeValue, "nodes", evaluator, record, "inputNodes", origin)
     outputs, single = yield _outputs(evaluator, record, origin)
     how = yield of_type(evaluator, str, record, "parameters", origin)
@@ -205,7 +205,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
 
 
 def _outputs(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The output nodes by the names of their members, and whether it is just one, under the name ''."""
+    """Return the output nodes by the names of their members, and whether it is just one, under the name ''."""
     value = yield parameter(evaluator, record, "outputNodes", origin)
     place, scope = place_of(evaluator, record, "outputNodes", origin)
     if isinstance(value, NodeValue):
@@ -254,7 +254,7 @@ def _has_state(node: NodeValue) -> bool:
 
 
 def _copy(node: NodeValue) -> NodeValue:
-    """A node like another one, with options of its own; its value becomes its own when the network is made."""
+    """Return a node like another one, with options of its own; its value becomes its own when the network is made."""
     result = copy.copy(node)
     result.known = None
     result.options = dict(node.options)

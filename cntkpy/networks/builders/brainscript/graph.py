@@ -50,7 +50,7 @@ class Built:
 
 
 def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: bool = True) -> Built:
-    """The graph of a network value, validated; `values`: whether parameters get values."""
+    """Return the graph of a network value, validated; `values`: whether parameters get values."""
     network = Network(precision, values)
     made: dict[NodeValue, Node] = {}
     for node_value in value.nodes.values():
@@ -76,7 +76,7 @@ def graph_of(value: NetworkValue, evaluator: Evaluator, precision: str, values: 
 
 
 def axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evaluator) -> str:
-    """The name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
+    """Return the name of the time axis that an input names: a DynamicAxis of the network, `#` or `*`."""
     axis = value.options["dynamicAxis"]
     if isinstance(axis, str) and value.stored is not None:
         return axis
@@ -98,7 +98,7 @@ def axis_name(value: NodeValue, made: Mapping[NodeValue, Node], evaluator: Evalu
 
 
 def located(problem: UserError, value: NodeValue, evaluator: Evaluator) -> ConfigError:
-    """An error of the node library, at the place of the node with the calls that made it."""
+    """Return an error of the node library, at the place of the node with the calls that made it."""
     diagnostic = problem.diagnostic
     place, scope = value.origin.place, value.origin.scope
     return evaluator.messages.error(

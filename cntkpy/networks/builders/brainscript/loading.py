@@ -37,7 +37,7 @@ class ModelLoader:
         return {"ComputationNetworkFromFile": Class(self.make)}
 
     def make(self, evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-        """The network of the file that a record names."""
+        """Return the network of the file that a record names."""
         path = yield of_type(evaluator, str, record, "pathName", origin)
         precision = yield of_type(evaluator, str, record, "precision", origin)
         trace_level = yield of_type(evaluator, float, record, "traceLevel", origin, 0.0)
@@ -65,7 +65,7 @@ def _near(path: Path) -> str:
 
 
 def network_value(network: Network, origin: Origin) -> NetworkValue:
-    """A network as a value; `origin` says where it comes from."""
+    """Return a network as a value; `origin` says where it comes from."""
     made = {node: stored_value(node, origin) for node in network.nodes.values()}
     for group, members in network.groups.items():
         for node in members:
@@ -84,7 +84,7 @@ def network_value(network: Network, origin: Origin) -> NetworkValue:
 
 
 def stored_value(node: Node, origin: Origin) -> NodeValue:
-    """The value of a node of a network; its inputs are set by the caller."""
+    """Return the value of a node of a network; its inputs are set by the caller."""
     value = NodeValue(
         operation_of(node.kind.name, node.kind.printed), origin, dict(node.options), shape=node.shape, stored=node
     )
@@ -95,6 +95,6 @@ def stored_value(node: Node, origin: Origin) -> NodeValue:
 
 @cache
 def operation_of(kind: str, printed: str | None) -> Operation:
-    """The operation whose nodes are of a kind, by the name of the kind and what CNTK calls it."""
+    """Return the operation whose nodes are of a kind, by the name of the kind and what CNTK calls it."""
     operations = [operation for operation in OPERATIONS.values() if operation.kind_name == kind]
     return operations[0] if operations else Operation(printed or kind, kind)

@@ -46,13 +46,13 @@ class NetworkValue(Object):
         self.groups: dict[str, list[NodeValue]] = {group: [] for group in SPECIAL.values()}
 
     def member(self, name: str) -> Any:
-        """A node by its name, ignoring case; dots and square brackets of the name are written `_`."""
+        """Return a node by its name, ignoring case; dots and square brackets of the name are written `_`."""
         if known := self.nodes.get(name.lower()):
             return known
         return next((node for key, node in self.nodes.items() if key.translate(AS_MEMBER) == name.lower()), None)
 
     def members(self) -> list[str]:
-        """The names of its nodes."""
+        """Return the names of its nodes."""
         return [node.name.translate(AS_MEMBER) for node in self.nodes.values()]
 
     def enter(self, evaluator: Evaluator, node: NodeValue) -> None:
@@ -77,7 +77,7 @@ class NetworkValue(Object):
                 self.groups[group].append(node)
 
     def _free(self, name: str) -> str:
-        """A name that no node has yet, with `_` in front of it where one has it."""
+        """Return a name that no node has yet, with `_` in front of it where one has it."""
         while name.lower() in self.nodes:
             name = "_" + name
         return name
@@ -88,7 +88,7 @@ class NetworkValue(Object):
         self.nodes = {node.name.lower(): node for node in self.nodes.values()}
 
     def _clash(self, evaluator: Evaluator, node: NodeValue, name: str, namesake: NodeValue) -> ConfigError:
-        """The error of two nodes of one name."""
+        """Return the error of two nodes of one name."""
         message = f"duplicated name: two nodes are called '{name}' and '{namesake.name}'; letter case does not count"
         hint, notes = "rename one of the two members", [f"the other one is made at {namesake.origin.place}"]
         if node.stored is not None or namesake.stored is not None:
@@ -102,7 +102,7 @@ def _gives_way(node: NodeValue) -> bool:
 
 
 def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current | None = None) -> Step:
-    """The network of some nodes and of all that they depend on, in the order of a work list.
+    """Return the network of some nodes and of all that they depend on, in the order of a work list.
 
     Args:
         evaluator: evaluates the inputs of delay nodes.
@@ -129,7 +129,7 @@ def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current |
 
 
 def _make(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The network of the members of a record."""
+    """Return the network of the members of a record."""
     if evaluator.failures is not None:
         evaluator.failures.networks.append((record, origin))
     roots: list[NodeValue] = []
@@ -154,7 +154,7 @@ def root_steps(evaluator: Evaluator, record: Record, origin: Origin) -> Iterator
 
 
 def _group(evaluator: Evaluator, record: Record, name: str, group: str, origin: Origin) -> Step:
-    """The nodes of a group."""
+    """Return the nodes of a group."""
     value = yield parameter(evaluator, record, name, origin)
     place, scope = place_of(evaluator, record, name, origin)
     nodes: list[NodeValue] = []
@@ -169,7 +169,7 @@ def _group(evaluator: Evaluator, record: Record, name: str, group: str, origin: 
 
 
 def _member(evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
-    """The node that a member is; none if it is another value."""
+    """Return the node that a member is; none if it is another value."""
     value = yield parameter(evaluator, record, name, origin)
     if not isinstance(value, NodeValue):
         return []

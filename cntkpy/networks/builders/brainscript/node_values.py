@@ -114,7 +114,7 @@ class NodeValue(Operand):
         return None
 
     def members(self) -> list[str]:
-        """The names of `member`."""
+        """Return the names of `member`."""
         return ["name", "operation", "dim", "inputs", f"{self.operation.name}Args"]
 
     def lines(self) -> list[str]:
@@ -129,7 +129,7 @@ class NodeValue(Operand):
     # ---- operators
 
     def infix(self, operator: str, left: Any, right: Any, origin: Origin) -> Any:
-        """The node that an operator makes, or one of its operands."""
+        """Return the node that an operator makes, or one of its operands."""
         if operator in ("&&", "||"):
             return _logical(operator, left, right, origin)
         if not (_is_scalar(left) and _is_scalar(right)):
@@ -200,7 +200,7 @@ def _made(name: str, inputs: tuple[NodeValue, ...], origin: Origin) -> NodeValue
 
 
 def constant_node(value: float, origin: Origin, shape: Shape = (1,), scalar: bool = True) -> NodeValue:
-    """A number as a node, under the path of what it is an operand of."""
+    """Return a number as a node, under the path of what it is an operand of."""
     node = NodeValue(OPERATIONS["LearnableParameter"], origin, shape=shape, scalar=scalar)
     node.start = Start("fixedValue", value=value)
     return node

@@ -33,11 +33,11 @@ class Seeds(Protocol):
     """Hands out the seeds of random parameters, in the order of evaluation."""
 
     def next(self) -> int:
-        """The next seed."""
+        """Return the next seed."""
         ...
 
     def given(self, seed: int) -> int:
-        """The seed to use for an explicit one."""
+        """Return the seed to use for an explicit one."""
         ...
 
 
@@ -66,7 +66,7 @@ class NodeMaker:
         }
 
     def make(self, evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-        """The node that a record describes."""
+        """Return the node that a record describes."""
         name = yield of_type(evaluator, str, record, "operation", origin)
         operation = OPERATIONS.get(name)
         if operation is None:
@@ -164,7 +164,7 @@ def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
 
 
 def inputs_of(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
-    """The inputs of a node, with numbers as constants."""
+    """Return the inputs of a node, with numbers as constants."""
     operands = yield parameter(evaluator, record, "inputs", node.origin)
     place, scope = place_of(evaluator, record, "inputs", node.origin)
     if isinstance(operands, NodeValue):
@@ -186,7 +186,7 @@ def inputs_of(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
 
 
 def attach_inputs(node: NodeValue) -> Step:
-    """The inputs of a node, of a delay node evaluated now."""
+    """Return the inputs of a node, of a delay node evaluated now."""
     later = node.inputs
     if isinstance(later, Later):
         node.inputs = ()
@@ -225,7 +225,7 @@ def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origi
 
 
 def _section(evaluator: Evaluator, value: object, name: str, origin: Origin) -> Step:
-    """A record as the text of a section of the configuration: `type="real"`, one value a line."""
+    """Return a record as the text of a section of the configuration: `type="real"`, one value a line."""
     if type(value) is not Record:
         message = f"'{name}' must be a record, not {kind_of(value)}"
         raise evaluator.messages.error("BadValue", message, origin.place, origin.scope)
@@ -247,7 +247,7 @@ def _section(evaluator: Evaluator, value: object, name: str, origin: Origin) -> 
 
 
 def integers(evaluator: Evaluator, value: object, name: str, origin: Origin) -> Step:
-    """A number or an array of numbers, nested or not, as whole numbers."""
+    """Return a number or an array of numbers, nested or not, as whole numbers."""
     if isinstance(value, ShapeValue):
         return value.dims
     elements = yield flattened(evaluator, value, origin.place, origin.scope, f"numbers of '{name}'")
@@ -261,7 +261,7 @@ def integers(evaluator: Evaluator, value: object, name: str, origin: Origin) -> 
 
 
 def _shape_of(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The dimensions of an input or a parameter: `shape` in its own record, or `dims`."""
+    """Return the dimensions of an input or a parameter: `shape` in its own record, or `dims`."""
     name = "shape" if "shape" in record.names else "dims"
     value = yield parameter(evaluator, record, name, origin)
     dims: Shape = yield integers(evaluator, value, name, origin)

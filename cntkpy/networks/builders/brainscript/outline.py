@@ -82,7 +82,7 @@ class Outline:
     mentions: list[Mention] = field(default_factory=list[Mention])
 
     def used(self) -> set[Definition]:
-        """The definitions that something refers to."""
+        """Return the definitions that something refers to."""
         return {
             mention.definition
             for mention in self.mentions
@@ -91,7 +91,7 @@ class Outline:
 
 
 def outline_of(expression: Expression) -> Outline:
-    """The names of an expression, usually the record of a network or of a file."""
+    """Return the names of an expression, usually the record of a network or of a file."""
     outline = Outline()
     pending: list[tuple[Expression, Names]] = [(expression, Names(None))]
     first: Names | None = None
@@ -192,7 +192,7 @@ def parts_of(expression: Expression) -> list[Expression]:
 
 
 def _parts(expression: Expression) -> list[Expression]:
-    """The expressions directly inside another one that has no names of its own."""
+    """Return the expressions directly inside another one that has no names of its own."""
     if isinstance(expression, Infix):
         return [expression.left, expression.right]
     if isinstance(expression, Prefix):

@@ -90,14 +90,14 @@ def parse_network(text: Text) -> Program:
 
 
 def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
-    """An evaluator that makes nodes and networks, too; `load` reads model files."""
+    """Return an evaluator that makes nodes and networks, too; `load` reads model files."""
     classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
     unsupported = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
     return evaluator_of(classes, [library()[0]], unsupported | UNSUPPORTED, TEXTS)
 
 
 def root_scope(evaluator: Evaluator, names: Mapping[str, float | str]) -> Record:
-    """The scope round a program: the library and some more names."""
+    """Return the scope round a program: the library and some more names."""
     text, members = library()
     root = evaluator.evaluate(members, Record({}, None, Place(text, 0, 0), None))
     root.names.update(names)
@@ -105,7 +105,7 @@ def root_scope(evaluator: Evaluator, names: Mapping[str, float | str]) -> Record
 
 
 def evaluate_network(program: Program, evaluator: Evaluator, names: Mapping[str, float | str]) -> NetworkValue:
-    """The network that a program describes.
+    """Return the network that a program describes.
 
     Args:
         program: see `parse_network`.

@@ -51,7 +51,7 @@ class Documented:
 
 @cache
 def documented() -> dict[str, Documented]:
-    """Every member of the library that is meant for users, by its name, in the order of the text."""
+    """Return every member of the library that is meant for users, by its name, in the order of the text."""
     return {function.name: function for function in _of(library()[1], "")}
 
 
@@ -117,7 +117,7 @@ def usage_of(name: str, function: Lambda) -> str:
 
 
 def _comment(text: str, start: int) -> str:
-    """The lines of comment directly above a member, joined."""
+    """Return the lines of comment directly above a member, joined."""
     lines = text[:start].split("\n")[:-1]
     comments: list[str] = []
     while lines and (comment := COMMENT.fullmatch(lines[-1])) and not HEADING.fullmatch(lines[-1].strip()):

@@ -13,7 +13,7 @@ from cntkpy.networks.builders.brainscript.program import Program, parse_network
 
 
 def program_of(value: ConfigValue) -> Program:
-    """The network description that a value is.
+    """Return the network description that a value is.
 
     Raises:
         ConfigError: an included file cannot be read, or it is no BrainScript.
@@ -31,7 +31,7 @@ def text_of(value: ConfigValue) -> Text:
 
 
 def include_folders(section: ConfigParameters | None) -> list[Path]:
-    """The folders of the configuration files."""
+    """Return the folders of the configuration files."""
     folders: dict[Path, None] = {}
     scope = section
     while scope is not None:

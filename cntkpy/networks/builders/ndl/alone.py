@@ -13,7 +13,7 @@ COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*")
 
 
 def file_statements(text: str, name: str) -> list[Statement]:
-    """The statements of a file: of its whole text, or of all of its sections.
+    """Return the statements of a file: of its whole text, or of all of its sections.
 
     Values of `$variables$` belong to a configuration. A number stands for each of them here.
 

@@ -81,7 +81,7 @@ class Arguments:
             self.expansion.warnings.append(warning("IgnoredOption", message, name.place, hint))
 
     def _convert(self, value: Value, type_: str, where: str, choices: tuple[str, ...], place: Place) -> OptionValue:
-        """A value as the declared type."""
+        """Return a value as the declared type."""
         if type_ in ELEMENT:
             items = value.items if isinstance(value, Values) else (value,)
             return tuple(self._convert(item, ELEMENT[type_], where, (), place) for item in items)

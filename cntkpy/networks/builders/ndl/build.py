@@ -151,7 +151,7 @@ class Builder:
                     self.failed.add(node)
 
     def _node(self, value: Value, user: NodeCall | None, place: Place | None = None, group: str = "") -> Node:
-        """The node that an argument or a member of a group stands for."""
+        """Return the node that an argument or a member of a group stands for."""
         original = value
         article = "an" if group.startswith(("e", "o")) else "a"
         where = f" in '{user.call.place.one_line}'" if user else f" as {article} {group} node"
@@ -224,13 +224,13 @@ class Builder:
 
 
 def unsupported(function: Word, kind: NodeKind | None) -> ConfigError:
-    """The error for a function that cannot be made."""
+    """Return the error for a function that cannot be made."""
     if kind is None:
         return error("UndefinedFunction", f"undefined function or macro '{function.text}'", function.place)
     return error("Unsupported", f"{function.text} is not supported", function.place, hint=kind.unsupported)
 
 
 def located(problem: UserError, place: Place) -> ConfigError:
-    """An error of the node library as an error of the script."""
+    """Return an error of the node library as an error of the script."""
     diagnostic = problem.diagnostic
     return ConfigError("BadValue", diagnostic.message, diagnostic.span or place.span, diagnostic.hint, diagnostic.notes)

@@ -43,7 +43,7 @@ def check_ndl(section: ConfigParameters, context: CheckContext) -> Generator[Dia
 
 
 def _uncalled(session: Session) -> Iterator[Diagnostic]:
-    """Report what is wrong in macros that nothing calls."""
+    """Report the problems of macros that nothing calls."""
     expander = session.expander
     called = [instance.macro for instance in expander.expansion.created if isinstance(instance, Instance)]
     names = [symbol.name.text for symbol in expander.expansion.top.symbols.values()]

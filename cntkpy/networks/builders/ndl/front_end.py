@@ -48,7 +48,7 @@ def build_ndl(
     strict: bool = False,
     diagnostics: list[Diagnostic] | None = None,
 ) -> ValidatedNetwork:
-    """The network of an `NDLNetworkBuilder` section.
+    """Return the network of an `NDLNetworkBuilder` section.
 
     Args:
         section: the section; names that it lacks are looked up in the sections around it.
@@ -80,7 +80,7 @@ def parse_ndl(
     strict: bool = False,
     diagnostics: list[Diagnostic] | None = None,
 ) -> Network:
-    """The network of a script given as text; `$name$` in it is not replaced.
+    """Return the network of a script given as text; `$name$` in it is not replaced.
 
     Args:
         text: the script.
@@ -114,7 +114,9 @@ def build_program(
     strict: bool = False,
     diagnostics: list[Diagnostic] | None = None,
 ) -> Network:
-    """The network of a program: the macros of its macro files, then its scripts one after the other in one scope."""
+    """Return the network of a program: the macros of its macro files, then its scripts one after the other in one
+    scope.
+    """
     seeds = seeds or SeedCounter()
     session = Session(network if network is not None else Network(precision), strict=strict)
     try:
@@ -213,7 +215,7 @@ class Session:
 
 
 def _not_supported(function: Word) -> ConfigError | None:
-    """The error for a function that is known, but cannot be made."""
+    """Return the error for a function that is known, but cannot be made."""
     kind = nodes.find(function.text)
     return unsupported(function, kind) if kind is not None and kind.unsupported else None
 

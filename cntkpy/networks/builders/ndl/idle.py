@@ -52,7 +52,7 @@ def _own_names(macro: Macro) -> list[str]:
 
 
 def uncalled(macros: Mapping[str, Macro], called: Iterable[Macro]) -> list[Macro]:
-    """The macros that no call has expanded."""
+    """Return the macros that no call has expanded."""
     known = {macro.name.text.lower() for macro in called}
     return [macro for name, macro in macros.items() if name not in known]
 
@@ -87,7 +87,7 @@ def _function_problems(function: Word, macros: Mapping[str, Macro]) -> Iterator[
 
 
 def _word_problems(word: Word, local_names: Sequence[str], top: Sequence[str]) -> Iterator[Diagnostic]:
-    """A name that is not defined; `local_names`: the names of the macro, `top`: those of the text."""
+    """Yield a name that is not defined; `local_names`: the names of the macro, `top`: those of the text."""
     known = {name.lower() for name in (*local_names, *top)}
     text = word.text.partition(".")[0]
     if word.quoted or "$" in word.text or NUMBER.fullmatch(word.text) or text.lower() in known:
@@ -104,5 +104,5 @@ def _is_numbered_like(name: str, other_name: str) -> bool:
 
 @functools.cache
 def _functions() -> tuple[str, ...]:
-    """The names of all functions."""
+    """Return the names of all functions."""
     return tuple(name for kind in nodes.kinds() if not kind.unsupported for name in kind.names)

@@ -254,7 +254,7 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
         return Option(name, self._single(value) if isinstance(value, Word) else self._finished(value))
 
     def array(self, meta: Meta, items: list[Word | Call | Array]) -> Array:
-        """An array whose words are as they were written; see `_finished`."""
+        """Return an array whose words are as they were written; see `_finished`."""
         words: list[Word] = []
         for value in items:
             if not isinstance(value, Word):
@@ -263,7 +263,7 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
         return Array(tuple(words), self._place(meta))
 
     def _finished(self, array: Array, own_separator: bool = False) -> Array:
-        """An array; `own_separator`: a sign right after the bracket separates its elements, as in `(|a|b)`."""
+        """Return an array; `own_separator`: a sign right after the bracket separates its elements, as in `(|a|b)`."""
         sign = self.document.text[array.place.start + 1] if own_separator else ""
         items: list[Word] = []
         for word in array.items:
@@ -332,7 +332,7 @@ def _unnamed_call(call: Call) -> ConfigError:
 
 
 def calls_in(body: Sequence[Assignment | Call]) -> list[Call]:
-    """The calls of functions and macros in a body, in order."""
+    """Return the calls of functions and macros in a body, in order."""
     calls: list[Call] = []
     waiting: list[object] = list(reversed(body))
     while waiting:

@@ -23,7 +23,7 @@ BOOLEANS_TEXT = {
 
 
 def convert_word(value: Constant | Reference, type_: str, where: str, choices: tuple[str, ...] = ()) -> Scalar:
-    """A number or a text as the declared type; a name that stands for no constant is a text."""
+    """Return a number or a text as the declared type; a name that stands for no constant is a text."""
     word = value.word
     text = word.text
     if choices:
@@ -72,7 +72,7 @@ def _no_constant(value: Reference, where: str) -> ConfigError:
 
 
 def parse_real(text: str) -> float | None:
-    """A C floating literal, also with `#INF` after it; None if it is none."""
+    """Return a C floating literal, also with `#INF` after it; None if it is none."""
     if match := INFINITY.fullmatch(text):
         return float("nan") if match[2].lower() == "nan" else float(match[1] + "inf")
     match = REAL_TEXT.fullmatch(text)

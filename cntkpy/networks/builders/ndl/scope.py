@@ -153,7 +153,7 @@ class Scope:
         return None
 
     def chain(self) -> Iterator[Scope]:
-        """This scope and those of the calls that led to it."""
+        """Yield this scope and those of the calls that led to it."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -161,7 +161,7 @@ class Scope:
 
 
 def followed(value: Value) -> Value:
-    """The value after references, as far as it is known."""
+    """Return the value after references, as far as it is known."""
     for _ in range(MAX_STEPS):
         if not isinstance(value, Reference):
             break

@@ -51,7 +51,7 @@ class Program:
 
 
 def plain_document(text: str, name: str) -> Document:
-    """A document that is a whole text."""
+    """Return a document that is a whole text."""
     source = Source(name, text)
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
@@ -63,7 +63,7 @@ def plain_document(text: str, name: str) -> Document:
 
 
 def find_program(section: ConfigParameters) -> Program:
-    """The program of an `NDLNetworkBuilder` section.
+    """Return the program of an `NDLNetworkBuilder` section.
 
     Raises:
         ConfigError: no text, more than one network file, a section or file that does not exist.
@@ -97,7 +97,7 @@ def find_program(section: ConfigParameters) -> Program:
 
 
 def macro_documents(section: ConfigParameters) -> list[Document]:
-    """The texts of the macro files that `ndlMacros` names."""
+    """Return the texts of the macro files that `ndlMacros` names."""
     macros: list[Document] = []
     if macro_files := _given(section, NDLBuilderParameters.macros):
         for name in _file_names(macro_files):
@@ -106,7 +106,7 @@ def macro_documents(section: ConfigParameters) -> list[Document]:
 
 
 def _given(section: ConfigParameters, parameter: Parameter[Any]) -> ConfigValue | None:
-    """A value of the section or of the sections around it; an empty one counts as absent."""
+    """Return a value of the section or of the sections around it; an empty one counts as absent."""
     value = parameter.value(section)
     return value if value is not None and value.strip() else None
 
@@ -121,7 +121,7 @@ def file_documents(
     section: ConfigParameters | None,
     overrides: tuple[ConfigValue | None, ConfigValue | None] | None,
 ) -> list[Document]:
-    """The scripts of a network file or macro file; `overrides` are (load, run) of the configuration, if any.
+    """Return the scripts of a network file or macro file; `overrides` are (load, run) of the configuration, if any.
 
     `asked` is the place that names the file, `section` gives the values of its `$variables$`.
     """
@@ -155,7 +155,7 @@ def _misspelt(content: ConfigParameters, load: ConfigValue | None, run: ConfigVa
 
 
 def _script(value: ConfigValue, path: str, asked: Span | None) -> Document:
-    """A file that is one script.
+    """Return a file that is one script.
 
     Raises:
         ConfigError: it consists of sections, and none is chosen.
@@ -176,7 +176,7 @@ NAMES_ONLY = "load and run name sections: write run = net, and net = [ ... ] nex
 def section_documents(
     lists: tuple[ConfigValue | None, ConfigValue | None], content: ConfigParameters
 ) -> list[Document]:
-    """The texts of the sections named by `load` and `run`, in this order, found in `content` or around it."""
+    """Return the texts of the sections named by `load` and `run`, in this order, found in `content` or around it."""
     documents: list[Document] = []
     for names in lists:
         for name in names.as_array() if names is not None else ():
@@ -192,7 +192,7 @@ def section_documents(
 
 
 def _drop_warnings(section: ConfigParameters, scripts: list[Document]) -> None:
-    """Forget what was noticed when a script was read as a set of parameters, in search of `run`: it is none."""
+    """Drop the warnings of reading a script as a set of parameters, in search of `run`: it is none."""
     kinds = ("NamelessGroup", "EmptyName", "StrayBracket")
     for script in scripts:
         first, last = script.locate(0), script.locate(max(0, len(script.text) - 1))
@@ -213,5 +213,5 @@ def _names(content: ConfigParameters) -> list[str]:
 
 
 def value_document(value: ConfigValue) -> Document:
-    """The text of a section or file."""
+    """Return the text of a section or file."""
     return Document(str(value), value.locate, value.path or "<ndl>")

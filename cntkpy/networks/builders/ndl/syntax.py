@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 def parsed(
     parser: Parser, document: Document, start: str | None = None, hints: Mapping[str, str] = HINTS
 ) -> Tree[Token]:
-    """The tree of a document.
+    """Return the tree of a document.
 
     Args:
         parser: of NDL or MEL.
@@ -48,7 +48,9 @@ def parsed(
 
 
 def with_places(reader: type[Result]) -> type[Result]:
-    """The decorator of a transformer whose methods get the place of a rule before its parts: `lark.v_args`, typed."""
+    """Return the decorator of a transformer whose methods get the place of a rule before its parts: `lark.v_args`,
+    typed.
+    """
     return cast("Callable[[type[Result]], type[Result]]", _v_args(meta=True))(reader)
 
 
@@ -61,7 +63,7 @@ def transformed(reader: Transformer_NonRecursive[Token, Result], tree: Tree[Toke
 
 
 def _bracket_error(parser: Parser, document: Document) -> ConfigError | None:
-    """The first bracket or quote without a partner."""
+    """Return the first bracket or quote without a partner."""
     opened: list[Token] = []
     try:
         for token in parser.lex(document.text):
@@ -111,7 +113,7 @@ def _syntax_error(document: Document, problem: UnexpectedInput, hints: Mapping[s
 
 
 def _last_words(stack: list[object]) -> tuple[list[Token], list[object]]:
-    """The words on top of the parser's stack, and the stack without them."""
+    """Return the words on top of the parser's stack, and the stack without them."""
     words: list[Token] = []
     stack = list(stack)
     while stack:

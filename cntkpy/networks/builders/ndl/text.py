@@ -72,12 +72,12 @@ class ScriptError(ConfigError):
 def error(
     kind: str, message: str, place: Place | None, hint: str | None = None, notes: tuple[str, ...] = ()
 ) -> ScriptError:
-    """A located error, to be raised."""
+    """Return a located error, to be raised."""
     problem = ScriptError(kind, message, None if place is None else place.span, hint, notes)
     problem.place = place
     return problem
 
 
 def warning(kind: str, message: str, place: Place, hint: str | None = None) -> Diagnostic:
-    """A located warning."""
+    """Return a located warning."""
     return Diagnostic(kind, message, place.span, hint, severity="warning")

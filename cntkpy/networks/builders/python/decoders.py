@@ -38,7 +38,7 @@ def AttentionModel(
 
     Args:
         attention_dim: elements of W h and U s.
-        attention_span: look at the last steps only, so many of them; None: at all.
+        attention_span: number of last steps to look at; None: all steps.
         attention_axis: accepted where there is a span; it changes nothing.
         init: how W, U and v start; glorot_uniform.
         go_backwards: with a span: look at the first steps instead.
@@ -76,7 +76,8 @@ def UnfoldFrom(
     length_increase: float = 1,
     name: str = "",
 ) -> Layer:
-    """A sequence that a function generates, each step from the one before: `layer(initial_state, dynamic_axes_like)`.
+    """Return a sequence that a function generates, each step from the one before: `layer(initial_state,
+    dynamic_axes_like)`.
 
     The initial state is a constant, a parameter, or a value for each sequence.
 

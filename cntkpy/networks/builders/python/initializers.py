@@ -63,7 +63,7 @@ def bilinear(kernel_width: int, kernel_height: int) -> Initializer:
 
 
 def initializer_with_rank(initializer: Any, output_rank: int | None = None, filter_rank: int | None = None) -> Any:
-    """An initializer with these ranks, where it has none of its own; a number or an array as it is."""
+    """Return an initializer with these ranks, where it has none of its own; a number or an array as it is."""
     return initializer.with_ranks(output_rank, filter_rank) if isinstance(initializer, Initializer) else initializer
 
 

@@ -8,7 +8,7 @@ from cntkpy.networks.graph.network import ValidatedNetwork
 
 
 def simple_network(settings: Settings, precision: str = "float", seeds: SeedCounter | None = None) -> ValidatedNetwork:
-    """A feed-forward network (`rnnType = SIMPLENET`) with CNTK's node names.
+    """Return a feed-forward network (`rnnType = SIMPLENET`) with CNTK's node names.
 
     Args:
         settings: the builder's parameters.

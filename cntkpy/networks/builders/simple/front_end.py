@@ -31,7 +31,7 @@ KINDS: dict[str, Callable[[Settings, str, SeedCounter], ValidatedNetwork]] = {
 
 
 def settings_of(p: SimpleNetworkBuilder) -> Settings:
-    """All values, converted."""
+    """Return all values, converted."""
     return Settings(
         layer_sizes=list(p.layer_sizes),
         training_criterion=str(p.training_criterion),
@@ -60,12 +60,14 @@ def settings_of(p: SimpleNetworkBuilder) -> Settings:
 
 
 def outline_simple(section: ConfigParameters, precision: str) -> ValidatedNetwork:
-    """The network without start values, for looking at its names and shapes; raises what `build_simple` raises."""
+    """Return the network without start values, for looking at its names and shapes; raises what `build_simple`
+    raises.
+    """
     return _build(section, precision, SeedCounter(), values=False)
 
 
 def build_simple(section: ConfigParameters, precision: str, seeds: SeedCounter) -> ValidatedNetwork:
-    """The network of a `SimpleNetworkBuilder` section.
+    """Return the network of a `SimpleNetworkBuilder` section.
 
     Args:
         section: its `ConfigParameters`.

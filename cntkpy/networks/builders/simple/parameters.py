@@ -158,7 +158,7 @@ class SimpleNetworkBuilder(Declared):
     label_embedding = Parameter("labelEmbeddingSize", TEXT, default=None, ignored=_UNUSED)
 
     def kind(self) -> str:
-        """The chosen kind of network.
+        """Return the chosen kind of network.
 
         Raises:
             ConfigError: none of the words of `rnnType` is known.
@@ -206,7 +206,7 @@ class SimpleNetworkBuilder(Declared):
                 yield name, f"rnnType = {kind} makes nothing of it{hint}"
 
     def located(self, error: UserError) -> UserError:
-        """The same error with the place of the parameter that it names."""
+        """Return the same error with the place of the parameter that it names."""
         if error.span is not None:
             return error
         place = next((name for name in _PLACES if name in str(error)), "rnnType")

@@ -63,14 +63,14 @@ class Builder:
         check_types(settings.layer_types)
 
     def node(self, operation: str, name: str | None, *inputs: Node, **options: object) -> Node:
-        """A node of a function of the network language; without a name it gets an automatic one."""
+        """Return a node of a function of the network language; without a name it gets an automatic one."""
         if name is None:
             name = f"AutoName{self.unnamed}"
             self.unnamed += 1
         return nodes.create(self.network, operation, name, inputs, options)
 
     def input(self, name: str, *dims: int, group: str | None = None, sparse: bool = False) -> Node:
-        """An input, put into a group."""
+        """Return an input, put into a group."""
         node = self.node("SparseInputValue" if sparse else "InputValue", name, dims=dims)
         if group:
             self.network.add_to_group(group, node)
@@ -85,29 +85,29 @@ class Builder:
         return self.node("Plus", name, x, y)
 
     def past(self, x: Node, steps: int = 1) -> Node:
-        """An unnamed PastValue; its input may be attached later."""
+        """Return an unnamed PastValue; its input may be attached later."""
         return self.node(
             "PastValue", None, x, timeStep=steps, defaultHiddenActivity=self.settings.default_hidden_activity
         )
 
     def dropout(self, x: Node) -> Node:
-        """An unnamed Dropout, if they are wanted."""
+        """Return an unnamed Dropout, if they are wanted."""
         return self.node("Dropout", None, x) if self.settings.add_dropout_nodes else x
 
     def normalised(self, x: Node, names: tuple[str | None, str | None, str | None] = (None, None, None)) -> Node:
-        """The input normalised by its statistics, if that is wanted."""
+        """Return the input normalised by its statistics, if that is wanted."""
         if not self.settings.apply_mean_var_norm:
             return x
         mean, scale = self.node("Mean", names[0], x), self.node("InvStdDev", names[1], x)
         return self.node("PerDimMeanVarNormalization", names[2], x, mean, scale)
 
     def weights(self, name: str, *dims: int) -> Node:
-        """A random parameter."""
+        """Return a random parameter."""
         kind = "uniform" if self.settings.uniform_init else "gaussian"
         return self._parameter(name, dims, init=kind, initValueScale=self.settings.init_value_scale)
 
     def constant(self, name: str, *dims: int, value: float = 0.0) -> Node:
-        """A parameter of equal start values."""
+        """Return a parameter of equal start values."""
         return self._parameter(name, dims, init="fixedValue", value=value)
 
     def _parameter(self, name: str, dims: tuple[int, ...], **options: object) -> Node:

@@ -30,7 +30,7 @@ class _Recurrent(Builder):
         return False
 
     def layer(self, i: int, x: Node, recurrent: bool, random_bias: bool = False) -> Node:
-        """An Elman or a plain hidden layer."""
+        """Return an Elman or a plain hidden layer."""
         weights = self.weights(f"U{i}", self.sizes[i + 1], self.sizes[i])
         if recurrent:
             feedback_weights = self.weights(f"W{i}", self.sizes[i + 1], self.sizes[i + 1])
@@ -45,7 +45,7 @@ class _Recurrent(Builder):
         return self.dropout(self.nonlinearity(i, self.plus(None, self.times(None, weights, x), bias)))
 
     def lookup(self, features: Node, name: str = "LookupTable") -> Node:
-        """The embedding layer."""
+        """Return the embedding layer."""
         order = self.settings.lookup_table_order
         if self.sizes[0] % order:
             raise UserError(
@@ -56,7 +56,7 @@ class _Recurrent(Builder):
         return self.node("LookupTable", name, table, features)
 
     def lstm(self, i: int, x: Node, dim: int, out: int) -> Node:
-        """One LSTM layer of index i, from `dim` to `out` elements."""
+        """Return one LSTM layer of index i, from `dim` to `out` elements."""
         s = self.settings
         wxo, wxi, wxf, wxc = (self.weights(f"WX{gate}{i}", out, dim) for gate in "OIFC")
         bo = self.constant(f"bo{i}", out, 1, value=s.output_gate_init)
@@ -155,7 +155,7 @@ class _Recurrent(Builder):
         return weights
 
     def finished(self) -> ValidatedNetwork:
-        """The validated network."""
+        """Return the validated network."""
         return self.network.validate()
 
 

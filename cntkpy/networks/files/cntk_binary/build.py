@@ -19,7 +19,7 @@ _LISTED = 5
 
 
 def build(records: Records) -> ValidatedNetwork:
-    """The network of a file.
+    """Return the network of a file.
 
     Raises:
         BadFile: the records contradict each other.
@@ -126,7 +126,7 @@ def _in_order(records: Records, delays: frozenset[str]) -> list[Record]:
 
 
 def _delay_of(table: dict[str, Record], loop: list[str], delays: frozenset[str]) -> int:
-    """Return where in a loop (each depends on the next, the last on the first) is a node that delays the next one."""
+    """Return the index of a delay of the next node in a loop (each depends on the next, the last on the first)."""
     for index in range(len(loop) - 1, -1, -1):
         record, following = table[loop[index]], loop[(index + 1) % len(loop)]
         if record.operation in delays and record.inputs[0] == following:
@@ -139,7 +139,7 @@ def _delay_of(table: dict[str, Record], loop: list[str], delays: frozenset[str])
 
 
 def _refused(refusals: list[Refusal]) -> NotSupported:
-    """One error for everything that has no counterpart."""
+    """Return one error for everything that has no counterpart."""
     certain = [r for r in refusals if not r.shape_missing] or refusals
     kinds: dict[tuple[str, str], list[Refusal]] = {}
     for refusal in certain:

@@ -44,7 +44,7 @@ def load_cntk(path: str | Path, precision: str | None = None) -> ValidatedNetwor
 
 
 def load_records(path: str | Path) -> Records:
-    """Return what a model of CNTK says, also where it cannot become a network.
+    """Return the records of a model of CNTK, also if it cannot become a network.
 
     Raises:
         UserError: damaged or too new.
@@ -70,7 +70,7 @@ def read_cntk(content: bytes, name: str = "<model>", precision: str | None = Non
 
 
 def parse(content: bytes) -> Records:
-    """The records of a file's content.
+    """Return the records of a file's content.
 
     Raises:
         BadFile: damaged.

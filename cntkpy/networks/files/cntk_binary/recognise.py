@@ -45,7 +45,7 @@ _STARTS = (
 
 
 def recognise(head: bytes) -> Kind | None:
-    """Return what a file is that begins with these bytes; None if it has nothing to do with CNTK."""
+    """Return the kind of a file that begins with these bytes; None if it has nothing to do with CNTK."""
     for start, kind in _STARTS:
         if head.startswith(start):
             return kind

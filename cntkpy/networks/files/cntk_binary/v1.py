@@ -68,7 +68,7 @@ def parse_v1(content: bytes) -> Records:
 
 
 def _element_size(content: bytes) -> int:
-    """The size of the elements of the first matrix of a file before version 7, where nodes do not say it."""
+    """Return the size of the elements of the first matrix of a file before version 7, where nodes do not say it."""
     mark = "BMAT".encode("utf-16-le") + b"\0\0"
     start = content.find(mark)
     size = int.from_bytes(content[start + len(mark) : start + len(mark) + 8], "little") if start >= 0 else 4
@@ -78,7 +78,7 @@ def _element_size(content: bytes) -> int:
 
 
 def _node(r: Reader, version: int, size: int | None) -> tuple[Record, int]:
-    """One node without its inputs, and the size of its elements."""
+    """Return one node without its inputs, and the size of its elements."""
     position = r.position
     if size is None:
         precision = r.text()

@@ -226,14 +226,14 @@ class _Model:
         """Names of blocks and aliases, by the function or variable that stands for them."""
 
     def output(self, uid: str) -> tuple[Function | None, int]:
-        """The function of which this is an output, and which one."""
+        """Return the function of which this is an output, and which one."""
         name, mark, number = uid.rpartition("_Output_")
         if not mark or not number.isdecimal() or len(number) > 6:
             return None, 0
         return self.functions.get(name), int(number)
 
     def follow(self, uid: str) -> Source:
-        """The function or variable that really makes a value."""
+        """Return the function or variable that really makes a value."""
         seen: set[str] = set()
         hint: Shape | None = None
         names: list[str] = []
@@ -270,7 +270,7 @@ class _Model:
             uid = following
 
     def _through(self, function: Function, k: int) -> str | None:
-        """The variable that an output of a block, `Combine` or alias stands for."""
+        """Return the variable that an output of a block, `Combine` or alias stands for."""
         if function.number == COMBINE:
             if k >= len(function.inputs):
                 raise BadFile(f"the function '{function.uid}' has no output {k}", function.at)
@@ -302,14 +302,14 @@ class _Model:
             self.flowed.setdefault(uid, names[0])
 
     def roots(self) -> list[Source]:
-        """The outputs of the model."""
+        """Return the outputs of the model."""
         root = self.functions[self.root]
         outputs = root.inputs if root.number == COMBINE else [f"{root.uid}_Output_0"]
         sources = [self.follow(uid) for uid in outputs]
         return list({source.uid: source for source in reversed(sources)}.values())[::-1]
 
     def records(self) -> Records:
-        """The whole model."""
+        """Return the whole model."""
         roots = self.roots()
         inputs, hints = self._needed([source.uid for source in roots])
         order = [uid for uid in (*self.variables, *self.functions) if uid in inputs]
@@ -420,13 +420,13 @@ def _leaf(v: Variable, name: str, block: str) -> Record:
 
 
 def _concrete(shape: Shape) -> Shape | None:
-    """A shape that is fully known."""
+    """Return a shape that is fully known."""
     known = shape and not any(d in (FREE, INFERRED, UNKNOWN, 0) for d in shape)
     return shape if known else None
 
 
 def _axis_name(v: Variable, name: str) -> str:
-    """The sequence axis of an input; `batch` if it has none."""
+    """Return the sequence axis of an input; `batch` if it has none."""
     if v.axes is None:
         return ""
     ordered = [axis.name for axis in v.axes if not is_batch(axis)]
@@ -456,7 +456,7 @@ def _owners(functions: dict[str, Function], variables: dict[str, Variable]) -> d
 def _reached(
     function: Function, functions: dict[str, Function], variables: dict[str, Variable], block: Function
 ) -> Iterator[str]:
-    """Return what the inputs of a function inside of a block refer to, as far as it is inside, too."""
+    """Yield the references of a function's inputs that are inside of the same block."""
     for uid in function.inputs:
         variable = variables.get(uid)
         if variable is not None and variable.kind in (PARAMETER, CONSTANT):

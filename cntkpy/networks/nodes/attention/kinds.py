@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _shape(node: Node) -> Shape | None:
-    """The shape of the values; weights, keys and query have as many elements as each other."""
+    """Return the shape of the values; weights, keys and query have as many elements as each other."""
     weights, keys, values, query = node.connected
     rules.carrying_data(keys, values, query)
     rules.constants(weights)
@@ -38,7 +38,7 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _shape_of_weights(node: Node) -> Shape | None:
-    """One number for each step of the keys: how many steps there are is known with the data only."""
+    """Return one number for each step of the keys: how many steps there are is known with the data only."""
     weights, keys, query = node.connected
     rules.carrying_data(keys, query)
     rules.constants(weights)
@@ -53,7 +53,7 @@ def _scores(query: Array, keys: Array, weights: Array, mask: Array) -> Array:
 
 
 def _forward_weights(call: Call, weights: Array, keys: Array, query: Array) -> Array:
-    """The shares, (steps, sequences, steps of the keys, 1)."""
+    """Return the shares, (steps, sequences, steps of the keys, 1)."""
     mask = call.context.whole(call.node.input(1).axis)
     return jnp.swapaxes(jax.nn.softmax(_scores(query, keys, weights, mask), axis=1), 1, 2)[..., None]
 
@@ -83,7 +83,7 @@ def _in_blocks(
 
 
 def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of which nothing but the operands is kept for the gradient, whatever a loop around it keeps."""
+    """Return a function of which nothing but the operands is kept for the gradient, whatever a loop around it keeps."""
 
     def backward(operands: Residuals, g: Array) -> Gradients:
         return jax.vjp(function, *operands)[1](g)
@@ -92,7 +92,7 @@ def _once_more(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _forward(call: Call, weights: Array, keys: Array, values: Array, query: Array) -> Array:
-    """The mean of the values of all steps, by the softmax of weights . tanh (keys + query)."""
+    """Return the mean of the values of all steps, by the softmax of weights . tanh (keys + query)."""
     mask = call.context.whole(call.node.input(1).axis)
     values = masked(values, mask)
 
@@ -123,7 +123,9 @@ def _product_shape(node: Node) -> Shape | None:
 
 
 def _product_forward(call: Call, keys: Array, values: Array, query: Array) -> Array:
-    """The mean of the values of all steps, by the softmax of keys . query, for each position of the further axes."""
+    """Return the mean of the values of all steps, by the softmax of keys . query, for each position of the further
+    axes.
+    """
     mask = call.context.whole(call.node.input(0).axis)
 
     def turned(array: Array) -> Array:

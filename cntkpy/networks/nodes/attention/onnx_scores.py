@@ -7,7 +7,7 @@ from cntkpy.networks.nodes.onnx_support.values import Array, Data, Scores, Unusa
 
 
 def scores_of(x: Data, y: Data) -> Scores | None:
-    """The product of values of two axes of time, which no node has; None: it is none.
+    """Return the product of values of two axes of time, which no node has; None: it is none.
 
     Args:
         x: queries (..., steps, elements); what stands for ... is the batch and the sizes of separate attentions.

@@ -10,7 +10,7 @@ from cntkpy.networks.nodes.onnx_support.use import Rule, Use
 
 
 def _shares(use: Use, query: int) -> str:
-    """The softmax over steps of weights . tanh (keys + query), `(query step, step, batch, 1)`.
+    """Return the softmax over steps of weights . tanh (keys + query), `(query step, step, batch, 1)`.
 
     Args:
         use: the node; its first operands are weights and keys.
@@ -30,7 +30,7 @@ def _shares(use: Use, query: int) -> str:
 
 
 def attention(use: Use) -> str:
-    """The mean of all steps of values, weighted by the softmax of weights . tanh (keys + query)."""
+    """Return the mean of all steps of values, weighted by the softmax of weights . tanh (keys + query)."""
     emit, (_, _, values, query) = use.emit, use.operands
     scores = emit.reduce("Sum", emit.op("Mul", _shares(use, 3), emit.unsqueeze(use.flat(2), 0)), [1], keep=False)
     scores = scores if query.lead == 2 else emit.squeeze(scores, 0)
@@ -38,7 +38,7 @@ def attention(use: Use) -> str:
 
 
 def product_attention(use: Use) -> str:
-    """The mean of all steps of values, weighted by the softmax of keys . query."""
+    """Return the mean of all steps of values, weighted by the softmax of keys . query."""
     emit, (_, values, query) = use.emit, use.operands
     inner, outer = query.dims[-1], values.dims[-1]
     heads = shapes.size(query.dims) // inner
@@ -60,7 +60,7 @@ def product_attention(use: Use) -> str:
 
 
 def attention_weights(use: Use) -> str:
-    """The weights of all steps, `(query step, batch, step, 1)`."""
+    """Return the weights of all steps, `(query step, batch, step, 1)`."""
     return use.emit.op("Transpose", _shares(use, 2), perm=[0, 2, 1, 3])
 
 

@@ -35,7 +35,7 @@ def _dot_product(use: Use) -> Value:
 
 
 def _heads(use: Use, index: int) -> Value:
-    """An operand (..., heads, elements)."""
+    """Return an operand (..., heads, elements)."""
     value = use.values[index]
     size = (use.node.input(index).shape or (1,))[0]
     return use.reshaped(value, (math.prod(value.dims) // size, size))

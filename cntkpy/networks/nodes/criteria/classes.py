@@ -43,7 +43,8 @@ def words_in_classes(
 
 
 def _sizes(words: int, classes: int) -> list[int]:
-    """The sizes of classes for which there are variants, so few because each takes as long to compile as a layer.
+    """Return the sizes of classes for which there are variants, so few because each takes as long to compile as a
+    layer.
 
     Beyond a quarter of the words, all at once take less time.
     """
@@ -52,7 +53,7 @@ def _sizes(words: int, classes: int) -> list[int]:
 
 
 def _among_all(h: Array, weights: Array, word: Array, first: Array, last: Array, use: Array) -> Array:
-    """All words at once."""
+    """Return all words at once."""
     position = jnp.arange(len(weights))
     inside = (position >= first[:, None]) & (position < last[:, None])
     return jnp.sum(use * _log_softmax(dot(h, weights, (-1, -1)), inside, word))

@@ -66,7 +66,7 @@ class Paths(NamedTuple):
 
 
 def _paths(labels: Float[Array, "T S K"], mask: Bool[Array, "T S"], blank: int, delay: int) -> Paths:
-    """The states of sequences whose frames have labels: 2, or 1 after the first frame of a token."""
+    """Return the states of sequences whose frames have labels: 2, or 1 after the first frame of a token."""
     steps, slots = mask.shape
     row, value = first_largest(labels), jnp.max(labels, axis=-1)
     marked = mask & (value > 0) & (row != blank)
@@ -93,7 +93,7 @@ def _between(tokens: Array, fill: int) -> Array:
 
 
 def _log_sum(a: Array, b: Array, c: Array) -> Array:
-    """The logarithm of the sum of exponentials; in one pass over the states, which takes half of the time."""
+    """Return the logarithm of the sum of exponentials; in one pass over the states, which takes half of the time."""
     largest = jnp.maximum(jnp.maximum(a, b), c)
     return largest + jnp.log(jnp.exp(a - largest) + jnp.exp(b - largest) + jnp.exp(c - largest))
 

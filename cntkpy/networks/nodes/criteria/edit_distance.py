@@ -51,7 +51,9 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _tokens(values: Float[Array, "T S K"], mask: Bool[Array, "T S"], squash: bool, ignored: tuple[int, ...]) -> Tokens:
-    """The rows of the largest elements: of equal neighbours the first if `squash`, without those that are ignored."""
+    """Return the rows of the largest elements: of equal neighbours the first if `squash`, without those that are
+    ignored.
+    """
     steps, slots = mask.shape
     row = first_largest(values)
     kept = mask
@@ -73,7 +75,7 @@ class Penalties(NamedTuple):
 
 
 def _distances(first: Tokens, second: Tokens, cost: Penalties, dtype: object) -> Float[Array, " S"]:
-    """The smallest sum of penalties of edits that make the second of the first, for each sequence.
+    """Return the smallest sum of penalties of edits that make the second of the first, for each sequence.
 
     Row i of the table has the distances of the first i tokens to the first j, for all j at once: an insertion adds to
     the element before in the same row, so a row is a running minimum.

@@ -47,7 +47,7 @@ def cross_entropy(use: Use) -> str:
 
 
 def square_error(use: Use) -> str:
-    """The sum of squares."""
+    """Return the sum of squares."""
     difference = use.emit.op("Sub", use.flat(0), use.flat(1))
     return total(use, use.emit.op("Mul", difference, difference), 1)
 
@@ -137,7 +137,9 @@ def _ranks(use: Use, same: str, earlier: str) -> str:
 
 
 def _of_queries(use: Use, same: str, place: str, actual: str, best: str) -> str:
-    """The mean over queries of the sum of `actual` by the sum of `best`; 0 where that is 0. Both have one column."""
+    """Return the mean over queries of the sum of `actual` by the sum of `best`; 0 where that is 0. Both have one
+    column.
+    """
     emit, zero = use.emit, use.emit.real(0)
     members = emit.cast(same)
     actual, best = (emit.op("MatMul", members, sums) for sums in (actual, best))

@@ -42,7 +42,9 @@ def _queries(query: Array) -> tuple[Array, Array, Array]:
 
 
 def _ranks(gain: Array, score: Array, number: Array, place: Array) -> Array:
-    """The place of each document when its query is sorted by falling scores; of equal ones the smaller gain first."""
+    """Return the place of each document when its query is sorted by falling scores; of equal ones the smaller gain
+    first.
+    """
     order = jnp.lexsort((gain, -score, number))
     count = gain.shape[0]
     sorted_place = jnp.zeros(count, order.dtype).at[order].set(jnp.arange(count))

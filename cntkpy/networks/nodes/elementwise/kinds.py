@@ -204,7 +204,7 @@ def _nary(
 
 
 def _comparison(name: str, formula: str, operator: Callable[[Array, Array], Array], onnx: str) -> NodeKind:
-    """A comparison; `onnx`: the ONNX operator of its truth values."""
+    """Return a comparison; `onnx`: the ONNX operator of its truth values."""
 
     def forward(call: Call, x: Array, y: Array) -> Array:
         return operator(jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)).astype(x.dtype)
@@ -220,7 +220,7 @@ def _not_equal(use: Use) -> str:
 
 
 def _along_sample(operator: str) -> Callable[[Use], str]:
-    """An operator of ONNX of all elements of a sample together."""
+    """Return an operator of ONNX of all elements of a sample together."""
 
     def rule(use: Use) -> str:
         name, dims = use.row()
@@ -230,7 +230,7 @@ def _along_sample(operator: str) -> Callable[[Use], str]:
 
 
 def _diag_times_shape(node: Node) -> Shape | None:
-    """The shape of x; d has as many rows."""
+    """Return the shape of x; d has as many rows."""
     d, x = node.input(0), node.input(1)
     if x.shape is None or 0 in x.shape:
         return x.shape

@@ -42,7 +42,9 @@ def aligned(use: Use, values: list[Array | Data]) -> tuple[list[Node], Axes]:
 
 
 def _without_batch(use: Use, array: Array, axes: list[int | str]) -> Array:
-    """A constant that has the size of the minibatch of an example, the same for all its samples, with one of them."""
+    """Return a constant that has the size of the minibatch of an example, the same for all its samples, with one of
+    them.
+    """
     value, offset = array.value, len(axes) - array.value.ndim
     for index, size in enumerate(value.shape):
         axis = axes[index + offset]
@@ -78,12 +80,12 @@ def _whole(use: Use) -> list[Array | Data]:
 
 
 def one(kind: str) -> Rule:
-    """One node of one operand."""
+    """Return one node of one operand."""
     return lambda use: use.same(use.build.node(kind, use.data().node))
 
 
 def both(kind: str) -> Rule:
-    """One node of two operands that are broadcast."""
+    """Return one node of two operands that are broadcast."""
 
     def rule(use: Use) -> list[Value]:
         nodes, axes = aligned(use, _whole(use)[:2])
@@ -93,7 +95,7 @@ def both(kind: str) -> Rule:
 
 
 def folded(kind: str) -> Rule:
-    """A node of two operands for each operand after the first."""
+    """Return a node of two operands for each operand after the first."""
 
     def rule(use: Use) -> list[Value]:
         nodes, axes = aligned(use, _whole(use))
@@ -111,7 +113,7 @@ def made(function: Callable[[Use, Building, Node], Node]) -> Rule:
 
 
 def same(use: Use) -> list[Value]:
-    """The operand itself."""
+    """Return the operand itself."""
     return [use.value(0)]
 
 
@@ -128,7 +130,7 @@ def divided(use: Use) -> list[Value]:
 
 
 def extreme(comparison: str) -> Rule:
-    """The largest or smallest of several operands."""
+    """Return the largest or smallest of several operands."""
 
     def rule(use: Use) -> list[Value]:
         nodes, axes = aligned(use, _whole(use))
@@ -141,7 +143,7 @@ def extreme(comparison: str) -> Rule:
 
 
 def mean(use: Use) -> list[Value]:
-    """The mean of several operands."""
+    """Return the mean of several operands."""
     (total,) = folded("Plus")(use)
     assert isinstance(total, Data)
     share = use.build.number(1 / len(use.inputs))
@@ -338,7 +340,7 @@ def slope_below(use: Use) -> list[Value]:
 
 
 def function(name: str) -> Rule:
-    """A function of ElementFunction."""
+    """Return a function of ElementFunction."""
     return lambda use: use.same(use.build.node("ElementFunction", use.data().node, function=name))
 
 

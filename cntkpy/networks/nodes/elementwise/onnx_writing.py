@@ -34,23 +34,23 @@ def reciprocal(use: Use) -> str:
 
 
 def root(use: Use) -> str:
-    """The square root, and 0 below 0."""
+    """Return the square root, and 0 below 0."""
     return use.emit.op("Sqrt", use.emit.op("Max", use.names[0], use.emit.real(0)))
 
 
 def logarithm(use: Use) -> str:
-    """The logarithm of the first operand."""
+    """Return the logarithm of the first operand."""
     return clipped_log(use.emit, use.names[0])
 
 
 def clipped_log(emit: Emitter, x: str) -> str:
-    """The logarithm, and CNTK's constant below its smallest argument."""
+    """Return the logarithm, and CNTK's constant below its smallest argument."""
     least = emit.real(LOG_SMALLEST)
     return emit.op("Where", emit.op("Less", x, least), emit.real(LOG_CLIPPED), emit.op("Log", emit.op("Max", x, least)))
 
 
 def log_plus(use: Use) -> str:
-    """The logarithm of the sum of exponentials; the larger operand where the other is far below."""
+    """Return the logarithm of the sum of exponentials; the larger operand where the other is far below."""
     emit, (x, y) = use.emit, use.aligned()
     high, difference = emit.op("Max", x, y), emit.op("Neg", emit.op("Abs", emit.op("Sub", x, y)))
     known = emit.op("Where", emit.op("Equal", x, y), emit.real(0), difference)  # also where both are infinite
@@ -66,13 +66,13 @@ def clip(use: Use) -> str:
 
 
 def choice(use: Use) -> str:
-    """The second operand where the first is not 0, else the third."""
+    """Return the second operand where the first is not 0, else the third."""
     condition, chosen, alternative = use.aligned()
     return use.emit.op("Where", use.emit.op("Equal", condition, use.emit.real(0)), alternative, chosen)
 
 
 def diag_times(use: Use) -> str:
-    """The rows of x, each times an element of d."""
+    """Return the rows of x, each times an element of d."""
     d, x = use.operands
     rank = len(x.dims)
     flat = use.emit.reshape(d.name, d.lead, (*(1,) * (rank - 1), shapes.size(d.dims)))

@@ -38,13 +38,13 @@ def _comparison(symbol: str) -> Rule:
 
 
 def _dtype(use: Use) -> str:
-    """The element type of data, in the code: that of an operand which is a tensor."""
+    """Return the element type of data, in the code: that of an operand which is a tensor."""
     tensor = next((value for value in use.values if value.number is None), None)
     return f"{tensor.atom}.dtype" if tensor is not None and tensor.is_name else use.say("default_dtype")
 
 
 def _times(use: Use) -> Value:
-    """A product; a column of scalars in front is a factor."""
+    """Return a product; a column of scalars in front is a factor."""
     left, right = use.aligned()
     if left.number is not None:
         left, right = right, left
@@ -52,7 +52,7 @@ def _times(use: Use) -> Value:
 
 
 def _diag_times(use: Use) -> Value:
-    """The columns of a sample are its rows here."""
+    """Return the columns of a sample are its rows here."""
     vector, matrix = use.flat(0), use.values[1]
     rank = len(matrix.dims)
     if vector.lead and rank > 1:

@@ -42,7 +42,7 @@ class Body:
         return any(self.reader.sees(word, ahead) for word in (*PRECISIONS, "ENodeList"))
 
     def bad(self, message: str) -> BadFile:
-        """An error of this body."""
+        """Return an error of this body."""
         return BadFile(f"{message} ({self.operation} '{self.name}')", self.reader.position)
 
 
@@ -50,7 +50,7 @@ BodyReader = Callable[[Body], Attributes]
 
 
 def static_axis(body: Body, number: int) -> Axis:
-    """An axis that is counted from 1."""
+    """Return an axis that is counted from 1."""
     if number < 1:
         raise body.bad(f"the axis {number} is not one of the sample")
     return Axis("static", number - 1)

@@ -60,7 +60,7 @@ class Table:
         return key in self.entries
 
     def get(self, key: str, kind: type[T], default: T) -> T:
-        """A value that may be missing, of a certain type."""
+        """Return a value that may be missing, of a certain type."""
         value = self.entries.get(key)
         return default if value is None else self._checked(key, kind, value)
 
@@ -96,7 +96,7 @@ def _word(value: object) -> str:
 
 
 def parse_dictionary(content: bytes) -> Table:
-    """The outermost dictionary of a file.
+    """Return the outermost dictionary of a file.
 
     Raises:
         BadFile: damaged, with the offset.

@@ -31,7 +31,7 @@ class Reader:
         return len(self.content) - self.position
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         if count > self.left:
             raise BadFile(f"it ends early: {count} bytes are expected, there are {self.left}", self.position)
         self.position += count
@@ -41,35 +41,35 @@ class Reader:
         return struct.unpack("<" + form, self.take(size))[0]
 
     def u64(self) -> int:
-        """An unsigned integer of 8 bytes."""
+        """Return an unsigned integer of 8 bytes."""
         return self._number("Q", 8)
 
     def i64(self) -> int:
-        """An integer of 8 bytes."""
+        """Return an integer of 8 bytes."""
         return self._number("q", 8)
 
     def u32(self) -> int:
-        """An unsigned integer of 4 bytes."""
+        """Return an unsigned integer of 4 bytes."""
         return self._number("I", 4)
 
     def i32(self) -> int:
-        """An integer of 4 bytes."""
+        """Return an integer of 4 bytes."""
         return self._number("i", 4)
 
     def f32(self) -> float:
-        """A number of 4 bytes."""
+        """Return a number of 4 bytes."""
         return self._number("f", 4)
 
     def f64(self) -> float:
-        """A number of 8 bytes."""
+        """Return a number of 8 bytes."""
         return self._number("d", 8)
 
     def real(self, size: int) -> float:
-        """A number of 2, 4 or 8 bytes."""
+        """Return a number of 2, 4 or 8 bytes."""
         return self._number({2: "e", 4: "f", 8: "d"}[size], size)
 
     def boolean(self) -> bool:
-        """One byte, 0 or 1."""
+        """Return one byte, 0 or 1."""
         value = self.take(1)[0]
         if value > 1:
             raise BadFile(f"0 or 1 is expected, not {value}", self.position - 1)
@@ -102,7 +102,7 @@ class Reader:
             raise BadFile(f"the mark {name} is expected", self.position)
 
     def try_marker(self, name: str) -> bool:
-        """A text that may be there; nothing is read if it is not."""
+        """Return a text that may be there; nothing is read if it is not."""
         sees = self.sees(name)
         if sees:
             self.position += 2 * len(name) + 2
@@ -113,14 +113,14 @@ class Reader:
         return self.content.startswith(name.encode("utf-16-le") + b"\0\0", self.position + ahead)
 
     def count(self, size: int) -> int:
-        """A number of things of at least `size` bytes each, which must fit into the rest of the file."""
+        """Return a number of things of at least `size` bytes each, which must fit into the rest of the file."""
         number = self.u64()
         if number * size > self.left:
             raise BadFile(f"{number} entries do not fit into the file", self.position - 8)
         return number
 
     def shape(self, old: bool = False) -> Shape:
-        """A shape; `old`: it may be three numbers (channels, width, height) of 8 bytes, as in old files."""
+        """Return a shape; `old`: it may be three numbers (channels, width, height) of 8 bytes, as in old files."""
         rank, first = self.u32(), self.u32()
         if old and first == 0:
             return (self.u64(), self.u64(), rank)
@@ -129,15 +129,15 @@ class Reader:
         return (first, *(self.u32() for _ in range(rank - 1)))
 
     def booleans(self) -> tuple[bool, ...]:
-        """A list of booleans."""
+        """Return a list of booleans."""
         return tuple(self.boolean() for _ in range(self.count(1)))
 
     def sizes(self) -> tuple[int, ...]:
-        """A list of unsigned integers."""
+        """Return a list of unsigned integers."""
         return tuple(self.u64() for _ in range(self.count(8)))
 
     def matrix(self, size: int) -> np.ndarray:
-        """The elements of a dense matrix, column by column; `size` bytes each."""
+        """Return the elements of a dense matrix, column by column; `size` bytes each."""
         start = self.position
         kind = self.take(1)
         if kind == b"s":

@@ -41,14 +41,14 @@ class Operation:
     order: tuple[int, ...] = ()
 
     def ordered(self, inputs: list[str]) -> list[str]:
-        """The inputs in the order of the first format."""
+        """Return the inputs in the order of the first format."""
         if len(inputs) < len(self.order):
             return inputs
         return [inputs[i] for i in self.order] + inputs[len(self.order) :]
 
 
 def axis_of(value: AxisValue, position: int) -> Axis:
-    """An axis as records have it."""
+    """Return an axis as records have it."""
     special = {_ALL_STATIC: "all static", END: "end", _ALL: "all"}
     if value.index == _DYNAMIC:
         return Axis("batch" if value.name == BATCH else "sequence")
@@ -79,7 +79,7 @@ def axes_of(table: Table, single: str, many: str = "axisVec") -> tuple[Axis, ...
 
 
 def numbers_of(table: Table, key: str) -> tuple[int, ...]:
-    """A list of numbers, which may be stored as a shape."""
+    """Return a list of numbers, which may be stored as a shape."""
     value = table.entries.get(key)
     if value is None:
         return ()

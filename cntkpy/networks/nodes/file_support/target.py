@@ -60,29 +60,29 @@ class Target:
         return self.builder.records.shared_padding
 
     def refuse(self, why: str = "", hint: str = "") -> Refused:
-        """The error for what has no counterpart."""
+        """Return the error for what has no counterpart."""
         return Refused(Refusal(self.record, why, hint))
 
     def inputs(self, low: int, high: int | None = None) -> list[Node]:
-        """The nodes of the inputs, whose number is checked."""
+        """Return the nodes of the inputs, whose number is checked."""
         count = len(self.record.inputs)
         if not low <= count <= (low if high is None else high):
             raise BadFile(f"{self.record.operation} '{self.record.name}' has {count} inputs", self.record.at)
         return [self.builder.made[name] for name in self.record.inputs]
 
     def input_record(self, index: int) -> Record:
-        """The record of an input."""
+        """Return the record of an input."""
         return self.builder.records.records[self.record.inputs[index]]
 
     def shape(self, node: Node) -> Shape:
-        """The shape of a node, which must be known at this point."""
+        """Return the shape of a node, which must be known at this point."""
         if shapes.incomplete(node.shape):
             raise Refused(Refusal(self.record, "the shape of its operand is not known", shape_missing=True))
         assert node.shape is not None
         return node.shape
 
     def constant(self, index: int) -> float | None:
-        """The value of an input that is one number which training does not change."""
+        """Return the value of an input that is one number which training does not change."""
         record = self.input_record(index)
         frozen = record.operation == "LearnableParameter" and record.attributes["learningRateMultiplier"] == 0
         if not frozen or record.value is None or record.value.size != 1:
@@ -90,7 +90,7 @@ class Target:
         return float(record.value.reshape(()))
 
     def kind(self, name: str, *options: str, inputs: int = 0) -> NodeKind | None:
-        """The node kind of that name, if it is here, has these options and takes so many inputs."""
+        """Return the node kind of that name, if it is here, has these options and takes so many inputs."""
         kind = nodes.find(name)
         if kind is None or kind.unsupported or kind.makes:
             return None
@@ -100,7 +100,7 @@ class Target:
         return kind if keys.issuperset(options) and (most is None or most >= inputs) else None
 
     def needed(self, name: str, *options: str, inputs: int = 0, why: str = "") -> NodeKind:
-        """The node kind of that name.
+        """Return the node kind of that name.
 
         Raises:
             Refused: it is not here, or not in the form needed; `why` tells what the form is.
@@ -125,11 +125,11 @@ class Target:
         return self.builder.add(self.record.name + suffix, kind, inputs, options, shape)
 
     def number(self, value: float, suffix: str) -> Node:
-        """A constant of one element."""
+        """Return a constant of one element."""
         return self.constants((1,), value, suffix)
 
     def constants(self, shape: Shape, value: float, suffix: str = "") -> Node:
-        """A parameter of equal elements that training does not change."""
+        """Return a parameter of equal elements that training does not change."""
         node = self.add("LearnableParameter", suffix=suffix, shape=shape)
         with np.errstate(over="ignore"):
             node.value = np.full(tuple(reversed(shape)), value, self.builder.network.dtype)
@@ -155,7 +155,7 @@ class Builder:
     def add(
         self, name: str, kind: NodeKind | str, inputs: Iterable[Node], options: dict[str, Any], shape: Shape | None
     ) -> Node:
-        """A node with its shape, as far as that is known."""
+        """Return a node with its shape, as far as that is known."""
         kind = nodes.operation(kind) if isinstance(kind, str) else kind
         node = self.network.add(name, kind, inputs, options, shape)
         if node.kind.time.delay:

@@ -48,29 +48,29 @@ class Field(NamedTuple):
     span: Span
 
     def varint(self) -> int:
-        """The unsigned value of a varint field."""
+        """Return the unsigned value of a varint field."""
         self.expect(VARINT)
         return self.value
 
     def integer(self) -> int:
-        """The value of an int32 or int64 field."""
+        """Return the value of an int32 or int64 field."""
         value = self.varint()
         return value - (1 << 64) if value >= 1 << 63 else value
 
     def real(self) -> float:
-        """The value of a float or double field."""
+        """Return the value of a float or double field."""
         width = {FIXED32: "f", FIXED64: "d"}.get(self.wire)
         if width is None:
             raise BadFile(f"field {self.number} is not a number", self.span.start)
         return struct.unpack_from("<" + width, self.span.content, self.span.start)[0]
 
     def message(self) -> Span:
-        """The bytes of a field that holds a message."""
+        """Return the bytes of a field that holds a message."""
         self.expect(BYTES)
         return self.span
 
     def text(self) -> str:
-        """The value of a string field."""
+        """Return the value of a string field."""
         span = self.message()
         try:
             return span.content[span.start : span.end].decode("utf-8")
@@ -84,7 +84,7 @@ class Field(NamedTuple):
 
 
 def fields(span: Span) -> Iterator[Field]:
-    """The fields of a message, in the order of the file."""
+    """Yield the fields of a message, in the order of the file."""
     content, position, end = span
     while position < end:
         field_start = position
@@ -110,7 +110,7 @@ def fields(span: Span) -> Iterator[Field]:
 
 
 def read_varint(content: bytes, position: int, end: int) -> tuple[int, int]:
-    """An unsigned integer of variable length, and the position after it."""
+    """Return an unsigned integer of variable length, and the position after it."""
     value, start = 0, position
     for shift in range(0, 7 * _LONGEST_VARINT, 7):
         if position >= end:
@@ -124,7 +124,7 @@ def read_varint(content: bytes, position: int, end: int) -> tuple[int, int]:
 
 
 def varints(parts: list[Field]) -> list[int]:
-    """The values of a repeated varint field, packed or not."""
+    """Return the values of a repeated varint field, packed or not."""
     result: list[int] = []
     for field in parts:
         if field.wire != BYTES:
@@ -138,7 +138,7 @@ def varints(parts: list[Field]) -> list[int]:
 
 
 def reals(parts: list[Field], dtype: np.dtype) -> np.ndarray:
-    """The values of a repeated float or double field, packed or not."""
+    """Return the values of a repeated float or double field, packed or not."""
     wire = FIXED32 if dtype.itemsize == 4 else FIXED64
     runs: list[tuple[int, int]] = []
     for field in parts:

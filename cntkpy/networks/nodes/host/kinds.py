@@ -45,11 +45,13 @@ class HostFunction(Protocol):
     dynamic: tuple[int, ...]
 
     def forward(self, operands: list[Samples]) -> tuple[object, Samples]:
-        """A state for `backward`, and the value: samples like those of the operands with the most dynamic axes."""
+        """Return a state for `backward`, and the value: samples like those of the operands with the most dynamic
+        axes.
+        """
         ...
 
     def backward(self, state: object, gradient: Samples) -> list[Samples | None]:
-        """The gradient by each operand, of the gradient by the value; None: it is 0."""
+        """Return the gradient by each operand, of the gradient by the value; None: it is 0."""
         ...
 
     def stored(self) -> dict[str, object]:
@@ -103,7 +105,7 @@ def is_failed() -> bool:
 
 
 def raise_failure() -> None:
-    """Raise what Python code has raised inside of a compiled program; its results were waited for."""
+    """Raise an error of Python code inside of a compiled program; its results were waited for."""
     if _failures:
         first = _failures[0]
         _failures.clear()
@@ -118,7 +120,7 @@ class _States:
         self._kept: OrderedDict[int, object] = OrderedDict()
 
     def put(self, state: object) -> int:
-        """The number of a state."""
+        """Return the number of a state."""
         number = next(self._numbers)
         self._kept[number] = state
         while len(self._kept) > MAX_STATES:
@@ -126,12 +128,12 @@ class _States:
         return number
 
     def take(self, number: int) -> object:
-        """The state of a number, which is kept no longer."""
+        """Return the state of a number, which is kept no longer."""
         return self._kept.pop(number)
 
 
 def samples_of(array: NDArray[np.generic], mask: NDArray[np.bool_], dynamic: int) -> Samples:
-    """The samples of an array (T, S, *sample) without padding; see `Samples`."""
+    """Return the samples of an array (T, S, *sample) without padding; see `Samples`."""
     if dynamic == 0:
         return array
     if dynamic == 1:
@@ -142,7 +144,7 @@ def samples_of(array: NDArray[np.generic], mask: NDArray[np.bool_], dynamic: int
 def in_cells(
     samples: Samples, mask: NDArray[np.bool_], shape: tuple[int, ...], dtype: DTypeLike, dynamic: int, subject: str
 ) -> NDArray[np.generic]:
-    """The inverse of `samples_of`; padding is 0.
+    """Return the inverse of `samples_of`; padding is 0.
 
     Args:
         samples: the samples; sequences of one length may be an array (sequences, steps, *sample).
@@ -179,12 +181,12 @@ def _shaped(value: Samples, shape: tuple[int, ...], dtype: DTypeLike, subject: s
 
 
 def _shape(node: Node) -> Shape | None:
-    """The shape that the code has said."""
+    """Return the shape that the code has said."""
     return tuple(node.options[DIMS])
 
 
 def _computed(call: Call, *operands: Array) -> Array:
-    """The value that the host computes."""
+    """Return the value that the host computes."""
     host: HostFunction = call.options[HOST]
     if isinstance(host, StoredHost):
         host.forward([])
@@ -198,7 +200,7 @@ def _computed(call: Call, *operands: Array) -> Array:
 def _function(
     host: HostFunction, shape: tuple[int, ...], dynamic: int, dtype: DTypeLike, name: str
 ) -> Callable[..., Array]:
-    """The function of a mask and of operands that the host computes, with its gradient."""
+    """Return the function of a mask and of operands that the host computes, with its gradient."""
     states = _States()
     result = jax.ShapeDtypeStruct(shape, dtype)
     number = jax.ShapeDtypeStruct((), np.int64)

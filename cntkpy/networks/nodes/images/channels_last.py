@@ -52,7 +52,7 @@ MOST_AXES = 2
 
 
 def channels_last(window: Window) -> Convolve:
-    """The function `(x (N, ..., C), kernel (..., C, M)) -> (N, ..., M)`."""
+    """Return the function `(x (N, ..., C), kernel (..., C, M)) -> (N, ..., M)`."""
     on_cpu, dense = default_device().platform == "cpu", set(window.spread) == {1}
     if on_cpu and dense and len(window.stride) > MOST_AXES:
         return functools.partial(_by_planes, window=window)
@@ -90,7 +90,7 @@ def channels_last(window: Window) -> Convolve:
 
 
 def each_channel(window: Window) -> Convolve:
-    """The function `(x (N, ..., C), kernel (..., C)) -> (N, ..., C)`: every channel has a kernel of its own."""
+    """Return the function `(x (N, ..., C), kernel (..., C)) -> (N, ..., C)`: every channel has a kernel of its own."""
 
     def primal(x: Array, kernel: Array) -> Array:
         return _weighted(x, kernel[..., None, :], window, x.shape[-1])
@@ -112,7 +112,7 @@ def each_channel(window: Window) -> Convolve:
 
 
 def few_terms(window: Window, groups: int) -> Convolve:
-    """The function `(x (N, ..., C), kernel (..., C / groups, M)) -> (N, ..., M)` for few channels and maps.
+    """Return the function `(x (N, ..., C), kernel (..., C / groups, M)) -> (N, ..., M)` for few channels and maps.
 
     Without a gradient it is a sum of weighted images: XLA's convolutions take two to eighteen times as long. With a
     gradient it is a convolution for each group: in the loop of a training the sum takes longer. The loop over samples

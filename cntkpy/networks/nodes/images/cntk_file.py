@@ -95,7 +95,7 @@ def _windows_attributes(table: Table, kernel: str) -> Attributes:
 
 
 def _given_attributes(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape, or nothing if it is to be inferred."""
+    """Return a shape, or nothing if it is to be inferred."""
     return () if not any(shape) or max(shape) >= 2**63 else shape
 
 
@@ -152,7 +152,7 @@ _LARGEST = 1 << 31
 
 
 def _common(t: Target) -> dict[str, Any]:
-    """The options that convolution and pooling share."""
+    """Return the options that convolution and pooling share."""
     attributes = t.attributes
     keys = ("stride", *_PADS, "imageLayout")
     if attributes["imageLayout"] != "CHW":
@@ -189,7 +189,7 @@ def _convolution(t: Target) -> Node:
 
 
 def _groups(t: Target, x: Node, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a convolution with groups: kernels have all channels of a group."""
+    """Return the options of a convolution with groups: kernels have all channels of a group."""
     shape, (_, stride, auto, _, _) = _per_axis(t, x, options)
     return {"groups": t.attributes["groups"], "stride": (*stride[:-1], shape[-1]), "autoPadding": (*auto[:-1], False)}
 
@@ -246,7 +246,7 @@ def _old_pooling(t: Target) -> Node:
 
 
 def _per_axis(t: Target, x: Node, options: dict[str, Any]) -> tuple[Shape, list[tuple[Any, ...]]]:
-    """The operand's shape, and kernel, stride and the three pads for each of its axes."""
+    """Return the operand's shape, and kernel, stride and the three pads for each of its axes."""
     shape, kernel = t.shape(x), options["kernelShape"]
     rank, own_count = len(shape), len(kernel)
     rests: Sequence[tuple[str, list[Any]]] = (

@@ -194,7 +194,7 @@ class Plan:
             self._check_groups()
 
     def _grouped(self, x: Shape) -> Shape:
-        """The axes of x, with the channels of one group."""
+        """Return the axes of x, with the channels of one group."""
         if self.groups < 1 or x[-1] % self.groups:
             raise ShapeProblem(f"the {x[-1]} channels of the input are not {self.groups} groups of equal size")
         return (*x[:-1], x[-1] // self.groups)

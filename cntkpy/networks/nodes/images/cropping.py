@@ -32,19 +32,19 @@ class Under(NamedTuple):
     shift: tuple[float, float] = (0.0, 0.0)
 
     def then(self, below: Under) -> Under:
-        """The same for a node further down."""
+        """Return the same for a node further down."""
         scale = (self.scale[0] * below.scale[0], self.scale[1] * below.scale[1])
         shift = [below.scale[axis] * self.shift[axis] + below.shift[axis] for axis in range(2)]
         return Under(scale, (shift[0], shift[1]))
 
     def inverse(self) -> Under:
-        """The same from below."""
+        """Return the same from below."""
         scale = (1 / self.scale[0], 1 / self.scale[1])
         return Under(scale, (-self.shift[0] * scale[0], -self.shift[1] * scale[1]))
 
 
 def _steps(node: Node) -> list[tuple[Node, Under]]:
-    """The images among the operands, and where the positions of the result lie in them."""
+    """Return the images among the operands, and where the positions of the result lie in them."""
     if node.operation == "Crop":
         offsets = crop_offsets(node)
         return [(node.input(0), Under(shift=(offsets[0], offsets[1])))]
@@ -61,7 +61,7 @@ def _steps(node: Node) -> list[tuple[Node, Under]]:
 
 
 def _below(node: Node) -> dict[Node, Under]:
-    """Every node below that has the positions of an image, nearest first."""
+    """Return every node below that has the positions of an image, nearest first."""
     reached, waiting = {node: Under()}, deque([node])
     while waiting:
         current = waiting.popleft()
@@ -101,7 +101,7 @@ def crop_offsets(node: Node) -> tuple[int, int]:
 
 
 def _shape(node: Node) -> Shape | None:
-    """The first two axes of y, the others of x."""
+    """Return the first two axes of y, the others of x."""
     x, y = node.input(0).shape, node.input(1).shape
     if x is None or y is None:
         return None

@@ -43,15 +43,15 @@ class Geometry:
         return tuple(_reach(k, d) for k, d in zip(self.kernel, self.dilation, strict=True))
 
     def reversed(self) -> Geometry:
-        """The same for arrays, whose axes come in the reverse order."""
+        """Return the same for arrays, whose axes come in the reverse order."""
         return Geometry(*(sizes[::-1] for sizes in self._parts()))
 
     def without_first(self) -> Geometry:
-        """The same for the axes after the first."""
+        """Return the same for the axes after the first."""
         return Geometry(*(sizes[1:] for sizes in self._parts()))
 
     def first_last(self) -> Geometry:
-        """The same with the first axis after the others."""
+        """Return the same with the first axis after the others."""
         return Geometry(*((*sizes[1:], sizes[0]) for sizes in self._parts()))
 
     def _parts(self) -> tuple[Any, ...]:
@@ -115,12 +115,12 @@ def placing(options: Mapping[str, Any], rank: int, kernel_rest: Shape, stride_re
 
 
 def several(value: object) -> tuple[Any, ...]:
-    """An array option as a tuple; one value is an array of one."""
+    """Return an array option as a tuple; one value is an array of one."""
     return tuple(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else (value,)
 
 
 def extended(values: object, kernel_rank: int, rank: int, remainder: Sequence[object]) -> tuple[Any, ...]:
-    """An array option for `rank` axes: the last value repeated up to the kernel's rank, then `remainder`."""
+    """Return an array option for `rank` axes: the last value repeated up to the kernel's rank, then `remainder`."""
     values = list(several(values))
     if not values:
         raise ShapeProblem("an array of window sizes, steps or paddings has no values")
@@ -131,7 +131,7 @@ def extended(values: object, kernel_rank: int, rank: int, remainder: Sequence[ob
 
 
 def windows(inputs: Shape, how: Placing) -> Geometry:
-    """The geometry of a convolution or pooling.
+    """Return the geometry of a convolution or pooling.
 
     Args:
         inputs: sample shape.
@@ -167,7 +167,7 @@ def windows(inputs: Shape, how: Placing) -> Geometry:
 
 
 def transposed(inputs: Shape, how: Placing, sizes: Sequence[int] = ()) -> Geometry:
-    """The geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution.
+    """Return the geometry whose windows produce `inputs`: `Geometry.inputs` is the result of a transposed convolution.
 
     Args:
         inputs: sample shape.

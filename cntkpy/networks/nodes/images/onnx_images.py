@@ -31,7 +31,7 @@ class Windows(NamedTuple):
     dilation: list[int]
 
     def lists(self, channels: int, channel_stride: int = 1) -> dict[str, Any]:
-        """The options of a node, axes in its order, channels last."""
+        """Return the options of a node, axes in its order, channels last."""
         return {
             "kernelShape": (*self.kernel[::-1], channels),
             "stride": (*self.stride[::-1], channel_stride),
@@ -43,7 +43,7 @@ class Windows(NamedTuple):
 
 
 def _image(use: Use) -> Data:
-    """The first operand: (batch, channels, ...)."""
+    """Return the first operand: (batch, channels, ...)."""
     x = use.data()
     if len(x.dims) < 2 or x.axes[-len(x.dims) :] != x.dims or len(x.words) != 1:
         raise Unusable(f"an image has the axes batch, channels and others, not {list(x.axes)}")
@@ -51,7 +51,7 @@ def _image(use: Use) -> Data:
 
 
 def _windows(use: Use, x: Data, kernel: list[int], fill: float) -> tuple[Data, Windows]:
-    """The windows, and the image without the elements that no window reaches.
+    """Return the windows, and the image without the elements that no window reaches.
 
     Args:
         use: the operator.
@@ -121,7 +121,7 @@ def _with_bias(use: Use, convolved: Data) -> list[Value]:
 
 
 def convolution(use: Use) -> list[Value]:
-    """A convolution, of groups of channels, too."""
+    """Return a convolution, of groups of channels, too."""
     x, weights, groups = _image(use), use.array(1), use.integer("group", 1)
     maps, channels, *kernel = weights.value.shape
     if use.sizes("kernel_shape", kernel) != kernel:
@@ -138,7 +138,7 @@ def convolution(use: Use) -> list[Value]:
 
 
 def transposed(use: Use) -> list[Value]:
-    """A transposed convolution, one for each group of channels."""
+    """Return a transposed convolution, one for each group of channels."""
     x, weights, groups = _image(use), use.array(1), use.integer("group", 1)
     channels, count, *kernel = weights.value.shape
     if use.sizes("kernel_shape", kernel) != kernel:
@@ -163,7 +163,7 @@ def transposed(use: Use) -> list[Value]:
 
 
 def _larger(use: Use, x: Data, kernel: list[int]) -> tuple[list[int], Windows]:
-    """The sizes of the result of a transposed convolution, and how windows slide along it."""
+    """Return the sizes of the result of a transposed convolution, and how windows slide along it."""
     rank = len(kernel)
     stride, dilation, reach = _steps(use, x.dims[1:], kernel)
     output_padding, how = use.sizes("output_padding", [0] * rank), use.get("auto_pad", "NOTSET")
@@ -218,7 +218,9 @@ def pooling(kind: str) -> Rule:
 
 
 def _windows_of(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows]:
-    """The windows, and the image without the elements that no window reaches; an image may be smaller than a window."""
+    """Return the windows, and the image without the elements that no window reaches; an image may be smaller than a
+    window.
+    """
     stride, dilation, reach = _steps(use, x.dims[1:], kernel)
     leading, after = _pads(use, x.dims[1:], reach, stride)
     for axis, (n, k, s) in enumerate(zip(x.dims[1:], reach, stride, strict=True)):
@@ -232,7 +234,7 @@ def _windows_of(use: Use, x: Data, kernel: list[int]) -> tuple[Data, Windows]:
 
 
 def _around(use: Use, x: Data, windows: Windows, value: float) -> Data:
-    """An image with the padding of windows."""
+    """Return an image with the padding of windows."""
     first = len(x.axes) - len(windows.kernel)
     for axis, (leading, after) in enumerate(zip(windows.before, windows.after, strict=True), first):
         x = padded(use, x, axis, leading, after, value) if leading or after else x
@@ -240,13 +242,13 @@ def _around(use: Use, x: Data, windows: Windows, value: float) -> Data:
 
 
 def _bare(windows: Windows) -> Windows:
-    """The same windows for an image that has its padding."""
+    """Return the same windows for an image that has its padding."""
     none = [0] * len(windows.kernel)
     return windows._replace(before=none, after=none)
 
 
 def _averaged(use: Use, x: Data, windows: Windows, counting: Sequence[tuple[int, int]]) -> Data:
-    """The mean of each window over the cells that count.
+    """Return the mean of each window over the cells that count.
 
     Args:
         use: the operator.
@@ -358,7 +360,7 @@ TIME_CONSTANT = 5000.0
 
 
 def by_sample(use: Use) -> list[Value]:
-    """Each channel of each sample less its mean, divided by its deviation; then scaled and shifted."""
+    """Return each channel of each sample less its mean, divided by its deviation; then scaled and shifted."""
     x, build = _image(use), use.build
     axes = list(range(len(x.words) + 1, len(x.axes)))
     if not axes:
@@ -426,7 +428,7 @@ def space_to_blocks(use: Use) -> list[Value]:
 
 
 def local_response(use: Use) -> list[Value]:
-    """Each element divided by a power of the sum of squares of channels around it."""
+    """Return each element divided by a power of the sum of squares of channels around it."""
     x, build = _image(use), use.build
     size, alpha, beta, bias = use.get("size"), use.get("alpha", 1e-4), use.get("beta", 0.75), use.get("bias", 1.0)
     if not 1 <= size <= LONGEST:

@@ -72,7 +72,7 @@ def _place(how: str, index: int, size: int, wanted: int, scale: float) -> float:
 
 
 def _matrix(use: Use, size: int, wanted: int, scale: float) -> np.ndarray:
-    """The matrix `(size, wanted)` of one axis."""
+    """Return the matrix `(size, wanted)` of one axis."""
     if wanted > LONGEST or size * wanted > LARGEST:
         raise Unusable(f"an axis of {size} elements becomes one of {wanted}")
     use.build.take(size, wanted)

@@ -22,7 +22,7 @@ from cntkpy.networks.nodes.onnx_support.graph import Dims, NotExpressible
 from cntkpy.networks.nodes.onnx_support.use import Rule, Use
 
 MOST_AXES = 3
-"""Windows slide along at most so many axes in onnxruntime."""
+"""Most axes along which onnxruntime slides windows."""
 
 
 MOST_CELLS = 256
@@ -30,7 +30,7 @@ MOST_CELLS = 256
 
 
 def joined(use: Use, index: int, dims: Dims) -> str:
-    """An operand with one leading axis, and `dims` after it."""
+    """Return an operand with one leading axis, and `dims` after it."""
     name, lead, dims_, _ = use.operands[index]
     if lead == 1 and dims_ == dims:
         return name
@@ -38,7 +38,7 @@ def joined(use: Use, index: int, dims: Dims) -> str:
 
 
 def parted(use: Use, name: str, dims: Dims, index: int) -> str:
-    """A result with one leading axis and `dims` after it, with the leading axes of operand `index`."""
+    """Return a result with one leading axis and `dims` after it, with the leading axes of operand `index`."""
     source = use.operands[index]
     if source.lead == 1:
         return use.shaped(name, dims)
@@ -78,7 +78,7 @@ def _few(axes: int) -> None:
 
 
 def _slide(use: Use, name: str, weights: str, geometry: Geometry, groups: int = 1) -> str:
-    """A convolution of images (N, C, ...) with kernels (M, C, ...), C those of a group."""
+    """Return a convolution of images (N, C, ...) with kernels (M, C, ...), C those of a group."""
     _few(len(geometry.kernel))
     name, pads = _fitting(use, name, geometry, 2)
     sizes = {"kernel_shape": list(geometry.kernel), "strides": list(geometry.stride)}
@@ -104,7 +104,7 @@ def _convolution_2d(use: Use) -> str:
 
 
 def convolution(use: Use) -> str:
-    """A convolution in any of its forms."""
+    """Return a convolution in any of its forms."""
     if is_two_d(use.options):
         return _convolution_2d(use)
     plan = Plan(use.node, use.node.input(1).shape or ())
@@ -179,7 +179,9 @@ def _local(use: Use, plan: Plan, geometry: Geometry) -> str:
 
 
 def _windows_of(node: Node) -> tuple[Geometry, bool]:
-    """The windows, axes as in memory, and whether they have one element of the first axis, where they do not slide."""
+    """Return the windows, axes as in memory, and whether they have one element of the first axis, where they do not
+    slide.
+    """
     pooled_geometry = pooling_geometry(node)
     assert pooled_geometry is not None
     geometry = pooled_geometry[1].reversed()
@@ -188,7 +190,7 @@ def _windows_of(node: Node) -> tuple[Geometry, bool]:
 
 
 def _pool(use: Use, index: int, geometry: Geometry, plain: bool) -> tuple[str, dict[str, Any]]:
-    """The image (N, C, ...) of operand `index`, and the attributes of ONNX's pooling."""
+    """Return the image (N, C, ...) of operand `index`, and the attributes of ONNX's pooling."""
     image = joined(use, index, geometry.inputs)
     if plain:
         geometry = geometry.without_first()
@@ -200,7 +202,7 @@ def _pool(use: Use, index: int, geometry: Geometry, plain: bool) -> tuple[str, d
 
 
 def pooling(use: Use) -> str:
-    """The largest element or the mean of windows; padded cells count with `includePad` only."""
+    """Return the largest element or the mean of windows; padded cells count with `includePad` only."""
     kind = {"MaxPooling": "max", "AveragePooling": "average"}.get(use.node.operation) or str(use.options["kind"])
     geometry, plain = _windows_of(use.node)
     image, attributes = _pool(use, 0, geometry, plain)
@@ -241,7 +243,7 @@ def _region_windows(use: Use, numbers: tuple[str, str], count: int, size: int) -
     scale = float(use.options.get("spatialScale", 0.0))
 
     def rounded(value: str) -> str:
-        """The nearest whole number; halves of numbers of any sign away from 0."""
+        """Return the nearest whole number; halves of numbers of any sign away from 0."""
         value = emit.op("Mul", value, emit.real(scale or size))
         whole = emit.op("Floor", emit.op("Add", emit.op("Abs", value), emit.real(0.5)))
         return emit.op("Mul", emit.op("Sign", value), whole)
@@ -264,7 +266,9 @@ def _region_windows(use: Use, numbers: tuple[str, str], count: int, size: int) -
 
 
 def regions(use: Use) -> str:
-    """The largest elements or the means, over width, then over height, in each cell of a grid over each region."""
+    """Return the largest elements or the means, over width, then over height, in each cell of a grid over each
+    region.
+    """
     emit, (image, rois), lead = use.emit, use.operands, use.lead
     width, height = (use.node.shape or (1, 1))[:2]
     count, mean = shapes.size(rois.dims) // 4, str(use.options.get("kind", "max")).lower() == "average"
@@ -290,7 +294,7 @@ def regions(use: Use) -> str:
 
 
 def crop(use: Use) -> str:
-    """A window of an image."""
+    """Return a window of an image."""
     left, top_ = crop_offsets(use.node)
     width, height = (use.node.shape or (1, 1))[:2]
     return use.emit.slice(use.emit.slice(use.names[0], -1, left, left + width), -2, top_, top_ + height)

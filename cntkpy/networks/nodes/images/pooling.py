@@ -219,7 +219,7 @@ def _unpool_geometry(node: Node, x: Shape) -> Geometry:
 
 
 def _unpool_shape(node: Node) -> Shape | None:
-    """The shape that pooling with these windows would turn into the shape of x."""
+    """Return the shape that pooling with these windows would turn into the shape of x."""
     rules.carrying_data(*node.connected)
     x, pooled = node.input(0).shape, node.input(1).shape
     if x is None or pooled is None:
@@ -241,7 +241,7 @@ def _unpool_shape(node: Node) -> Shape | None:
 
 
 def _unpool(call: Call, x: Array, pooled: Array) -> Array:
-    """Each value at the place of the maximum of its window, zeros elsewhere."""
+    """Return each value at the place of the maximum of its window, zeros elsewhere."""
     if call.options.get("wholePicture"):
         geometry = _geometry(call.node, call.node.input(1).shape).reversed()
     else:

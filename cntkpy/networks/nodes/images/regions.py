@@ -45,7 +45,7 @@ def _scale(node: Node) -> float:
 
 
 def _rounded(x: Array) -> Array:
-    """The nearest whole number, halves away from 0, as in C."""
+    """Return the nearest whole number, halves away from 0, as in C."""
     return jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
 
 
@@ -60,7 +60,7 @@ def _windows(begin: Array, extent: Array, count: int, size: int) -> Array:
 
 
 def _cells(node: Node, regions: Array, axis: int, size: int) -> Array:
-    """The elements of each cell along x (axis 0) or y (axis 1)."""
+    """Return the elements of each cell along x (axis 0) or y (axis 1)."""
     scale, first, second = _scale(node), regions[..., axis], regions[..., axis + 2]
     if scale:
         begin, end = _rounded(first * scale), _rounded(second * scale)
@@ -85,7 +85,9 @@ def _pool(call: Call, image: Array, regions: Array) -> Array:
 
 
 def _largest(image: Array, columns: Array, rows: Array) -> Array:
-    """The largest element of each cell, 0 of an empty one; its gradient goes to the first of equal ones, row by row."""
+    """Return the largest element of each cell, 0 of an empty one; its gradient goes to the first of equal ones, row by
+    row.
+    """
 
     def primal(image: Array, columns: Array, rows: Array) -> Array:
         wide = _each(columns, image[:, :, None], _maximum)  # (T, S, R, C, w, H)
@@ -138,7 +140,7 @@ def _places(image: Array, columns: Array, rows: Array) -> Array:
 
 
 def _mean(image: Array, columns: Array, rows: Array) -> Array:
-    """The sum of each cell by the number of its elements; 0 of an empty cell."""
+    """Return the sum of each cell by the number of its elements; 0 of an empty cell."""
     across, down = columns.astype(image.dtype), rows.astype(image.dtype)
     wide = jnp.einsum("tschx,tsrix->tsrchi", image, across, precision="highest")
     total = jnp.einsum("tsrchi,tsrjh->tsrcji", wide, down, precision="highest")

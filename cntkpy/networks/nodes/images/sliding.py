@@ -29,7 +29,7 @@ LONGEST_BAND = 512
 
 
 def convolve(images: Array, kernel: Array, geometry: Geometry, groups: int = 1) -> Array:
-    """The convolution of images (N, ..., C) with kernels (M, C / groups, ...): (N, ..., M).
+    """Return the convolution of images (N, ..., C) with kernels (M, C / groups, ...): (N, ..., M).
 
     Args:
         images: with channels last.
@@ -61,7 +61,7 @@ def _has_few_terms(kernel: Array, groups: int) -> bool:
 
 
 def _only_axis(geometry: Geometry) -> int | None:
-    """The axis along which a kernel lies that moves along no other; None: there is none, or it is too long."""
+    """Return the axis along which a kernel lies that moves along no other; None: there is none, or it is too long."""
     moved = zip(geometry.kernel, geometry.stride, geometry.padding, strict=True)
     axes = [axis for axis, how in enumerate(moved) if how != (1, 1, (0, 0))]
     if len(axes) != 1 or max(geometry.inputs[axes[0]], geometry.outputs[axes[0]]) > LONGEST_BAND:
@@ -81,7 +81,7 @@ def _along(images: Array, kernel: Array, geometry: Geometry, axis: int) -> Array
 
 
 def _band(kernel: Array, geometry: Geometry, axis: int) -> Array:
-    """The matrix (elements of the axis, windows) by which a product slides a kernel."""
+    """Return the matrix (elements of the axis, windows) by which a product slides a kernel."""
     first = np.arange(geometry.outputs[axis]) * geometry.stride[axis] - geometry.padding[axis][0]
     element, between = np.divmod(np.arange(geometry.inputs[axis]) - first[:, None], geometry.dilation[axis])
     element[(element < 0) | (element >= len(kernel)) | (between > 0)] = len(kernel)
@@ -89,7 +89,7 @@ def _band(kernel: Array, geometry: Geometry, axis: int) -> Array:
 
 
 def band_of(kernel: Array, geometry: Geometry) -> Array | None:
-    """The matrix by which a product slides one kernel along the second axis of images (1, C, ...).
+    """Return the matrix by which a product slides one kernel along the second axis of images (1, C, ...).
 
     Args:
         kernel: (1, 1, ...).

@@ -64,7 +64,7 @@ def pooling(use: Use, which: str, images: str, geometry: Geometry, included: boo
 
 
 def _window(geometry: Geometry) -> str:
-    """The arguments of a pooling."""
+    """Return the arguments of a pooling."""
     text = str(geometry.kernel)
     if needs_stride(geometry):
         text += f", {tuple_text(geometry.stride)}"

@@ -51,7 +51,7 @@ def windows(use: Use, images: str, geometry: Geometry) -> str:
 
 
 def pooling(use: Use, which: str, images: str, geometry: Geometry, included: bool) -> str:
-    """A call of a pooling of PyTorch."""
+    """Return a call of a pooling of PyTorch."""
     rank = len(geometry.kernel)
     kernel, stride, both = geometry.kernel, geometry.stride, symmetric(geometry)
     arguments = tuple_text(kernel) + (f", {tuple_text(stride)}" if needs_stride(geometry) else "")

@@ -29,7 +29,7 @@ MOST_AXES = 3
 
 
 def per_sample(use: Use, value: Value, dims: Dims, code: Callable[[str], str]) -> Value:
-    """Return what a function of images (N, ...) gives for a value, with any leading axes.
+    """Apply a function of images (N, ...) to a value with any leading axes.
 
     Args:
         use: the node.
@@ -127,7 +127,7 @@ def _two_d(use: Use, x: Value, dims: Dims) -> Value:
 
 
 def _transposed(use: Use, x: Value, dims: Dims, plan: Plan, weights: str) -> Value:
-    """Each element of the input adds its kernel to the result; what lies in the padding is left out."""
+    """Return each element of the input adds its kernel to the result; what lies in the padding is left out."""
     geometry = plan.geometry.reversed()
     spans = spans_channels(geometry)
     inner = geometry.without_first() if spans else geometry
@@ -199,7 +199,7 @@ def _pooling(use: Use) -> Value:
 
 
 def _unpooling(use: Use) -> Value:
-    """Each value at the place of the first maximum of its window."""
+    """Return each value at the place of the first maximum of its window."""
     windows = pooling_geometry(use.node)
     assert windows is not None
     geometry = windows[1].reversed()

@@ -46,7 +46,7 @@ class Axis(NamedTuple):
         return -(-self.result // self.spread)
 
     def phase(self, start: int) -> Phase | None:
-        """Return what the elements `start`, `start + spread`, ... of the result see; None: only zeros."""
+        """Return the phase of elements `start`, `start + spread`, ... of the result; None if they see only zeros."""
         common = math.gcd(self.spread, self.kernel_spread)
         period = self.spread // common
         taps = [tap for tap in range(period) if (start + tap * self.kernel_spread - self.before) % self.spread == 0]

@@ -50,7 +50,7 @@ def is_chw(layout: object) -> bool:
 
 
 def image_shape(width: int, height: int, channels: int, layout: object) -> tuple[int, int, int]:
-    """The sample shape of an image in that layout."""
+    """Return the sample shape of an image in that layout."""
     return (width, height, channels) if is_chw(layout) else (channels, width, height)
 
 

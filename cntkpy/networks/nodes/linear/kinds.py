@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 def _times_shape(node: Node) -> Shape | None:
-    """A of `[m x k...]` and x of `[k... x r...]` give `[m x r...]`; 0 in the shape of a parameter A is inferred."""
+    """Return a of `[m x k...]` and x of `[k... x r...]` give `[m x r...]`; 0 in the shape of a parameter A is
+    inferred.
+    """
     a, x = node.input(0), node.input(1)
     if a.shape is None or x.shape is None or 0 in x.shape:
         return None
@@ -139,7 +141,7 @@ def _by_one_step(rows: Array, matrix: Array, contract: int = -2) -> Array:
 
 
 def _transpose_times_shape(node: Node) -> Shape | None:
-    """A of `[k x m]` and x of `[k x r...]` give `[m x r...]`."""
+    """Return a of `[k x m]` and x of `[k x r...]` give `[m x r...]`."""
     a, x = node.input(0), node.input(1)
     if a.shape is None or x.shape is None or 0 in x.shape:
         return None
@@ -283,7 +285,7 @@ def _cos_negative(call: Call, x: Array, y: Array, shift: Array, negatives: Array
 
 
 def _transpose_shape(node: Node) -> Shape | None:
-    """The first two axes exchanged."""
+    """Return the first two axes exchanged."""
     x = node.input(0).shape
     if x is None:
         return None

@@ -16,7 +16,7 @@ def _vector(use: Use, name: str) -> np.ndarray:
 
 
 def _rows(use: Use) -> Data:
-    """The operand: a vector for each sample."""
+    """Return the operand: a vector for each sample."""
     x = use.data()
     if len(x.dims) != 1 or x.axes[-1:] != x.dims:
         raise Unusable(f"its operand must have the axes batch and elements, not {list(x.axes)}")
@@ -50,7 +50,7 @@ def _transformed(use: Use, x: Value) -> Value:
 
 
 def _linear(use: Use, count: int) -> Value:
-    """The product with the matrix of coefficients, and the intercepts."""
+    """Return the product with the matrix of coefficients, and the intercepts."""
     x, matrix, shift = _rows(use), _vector(use, "coefficients"), _vector(use, "intercepts")
     if matrix.size != count * x.dims[0] or shift.size not in (0, count):
         raise Unusable(

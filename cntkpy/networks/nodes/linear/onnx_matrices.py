@@ -68,7 +68,7 @@ def _of_each(use: Use, x: Data, y: Data) -> Data:
 
 
 def _from_left(use: Use, matrix: Array, x: Data) -> list[Value]:
-    """A matrix (m, k) times x (..., k, r): exchanged, multiplied from the right, exchanged back."""
+    """Return a matrix (m, k) times x (..., k, r): exchanged, multiplied from the right, exchanged back."""
     if matrix.value.ndim != 2 or len(x.axes) < 2 or isinstance(x.axes[-2], str) or isinstance(x.axes[-1], str):
         raise Unusable("a constant on the left must be a matrix, and the right operand a matrix per sample")
     build = use.build

@@ -31,7 +31,7 @@ def _number(value: float) -> Array:
 
 
 def _along(use: Use, value: Value, rank: int, axis: int) -> Value:
-    """A scale or zero point of one axis, to be broadcast with a value of `rank` axes; a number as it is."""
+    """Return a scale or zero point of one axis, to be broadcast with a value of `rank` axes; a number as it is."""
     if not isinstance(value, Array) or value.value.size == 1:
         return Array(value.value.reshape(())) if isinstance(value, Array) else value
     if value.value.ndim != 1:
@@ -132,7 +132,7 @@ def convolution(use: Use) -> list[Value]:
 
 
 def _factors(use: Use, first: int, second: int, result: int) -> np.ndarray:
-    """The product of the scales of two operands, divided by that of the result."""
+    """Return the product of the scales of two operands, divided by that of the result."""
     arrays = [use.array(index).value.astype(np.float64) for index in (first, second, result)]
     if arrays[0].size != 1 or arrays[2].size != 1:
         raise Unusable("a scale for each row is not supported")
@@ -169,7 +169,7 @@ def both(kind: str) -> Rule:
 
 
 def one(kind: str, *names: str) -> Rule:
-    """An operation of one quantised operand, with these attributes."""
+    """Return an operation of one quantised operand, with these attributes."""
 
     def rule(use: Use) -> list[Value]:
         use.refuse("channels_last", 0)

@@ -14,7 +14,7 @@ LEAST_LENGTH = 1e-30
 
 
 def _matrix(use: Use, index: int, *dims: int) -> str:
-    """An operand in the shape of a matrix."""
+    """Return an operand in the shape of a matrix."""
     name, lead, present, _ = use.operands[index]
     return name if present == dims else use.emit.reshape(name, lead, dims)
 
@@ -30,7 +30,7 @@ def times(use: Use) -> str:
 
 
 def _product(use: Use, matrix: str, out: int, inner: int) -> str:
-    """The rows of x times a matrix of `inner` rows and `out` columns."""
+    """Return the rows of x times a matrix of `inner` rows and `out` columns."""
     x, by_sample = use.operands[1], use.operands[0].lead > 0
     columns = shapes.size(x.dims) // inner
     if x.dims[-1:] == (inner,) and x.lead and not by_sample:
@@ -51,12 +51,12 @@ def transpose_times(use: Use) -> str:
 
 
 def sum_column_elements(use: Use) -> str:
-    """The sum of a sample."""
+    """Return the sum of a sample."""
     return use.shaped(use.emit.reduce("Sum", use.flat(), [-1]), (1,))
 
 
 def khatri_rao(use: Use) -> str:
-    """The products of all pairs of elements, those of x fastest."""
+    """Return the products of all pairs of elements, those of x fastest."""
     (x, y), emit = use.operands, use.emit
     first = emit.reshape(x.name, x.lead, (1, shapes.size(x.dims)))
     second = emit.reshape(y.name, y.lead, (shapes.size(y.dims), 1))
@@ -64,12 +64,12 @@ def khatri_rao(use: Use) -> str:
 
 
 def cos_distance(use: Use) -> str:
-    """The cosine of two samples."""
+    """Return the cosine of two samples."""
     return use.shaped(cosine(use.emit, use.flat(0), use.flat(1)), (1,))
 
 
 def cosine(emit: Emitter, *vectors: str) -> str:
-    """The sum of products, divided by both lengths, of which neither is taken for less than the least one."""
+    """Return the sum of products, divided by both lengths, of which neither is taken for less than the least one."""
     product = emit.reduce("Sum", emit.op("Mul", *vectors), [-1])
     for vector in vectors:
         length = emit.op("Sqrt", emit.reduce("Sum", emit.op("Mul", vector, vector), [-1]))
@@ -78,14 +78,14 @@ def cosine(emit: Emitter, *vectors: str) -> str:
 
 
 def diagonal(use: Use) -> str:
-    """The diagonal of a matrix that is the same for all samples, as a row."""
+    """Return the diagonal of a matrix that is the same for all samples, as a row."""
     count = use.operands[0].dims[-1]
     here = use.emit.constant(np.eye(count, dtype=np.bool_))
     return use.emit.reduce("Sum", use.emit.op("Where", here, use.names[0], use.emit.real(0)), [-1])
 
 
 def transpose(use: Use) -> str:
-    """The first two axes of a sample exchanged: the last two in memory."""
+    """Return the first two axes of a sample exchanged: the last two in memory."""
     x = use.operands[0]
     padded = Operand(x.name, x.lead, (*(1,) * (2 - len(x.dims)), *x.dims))
     name = x.name if padded.dims == x.dims else use.emit.reshape(x.name, x.lead, padded.dims)
@@ -105,17 +105,17 @@ def lookup_table(use: Use) -> str:
 
 
 def sum_elements(use: Use) -> str:
-    """The sum of all elements of the minibatch."""
+    """Return the sum of all elements of the minibatch."""
     return total(use, use.names[0], len(use.operands[0].dims))
 
 
 def sum_of_absolutes(use: Use) -> str:
-    """The sum of the absolute values of all elements."""
+    """Return the sum of the absolute values of all elements."""
     return total(use, use.emit.op("Abs", use.names[0]), len(use.operands[0].dims))
 
 
 def norm(use: Use) -> str:
-    """The root of the sum of squares of all elements."""
+    """Return the root of the sum of squares of all elements."""
     x = use.names[0]
     return use.emit.op("Sqrt", total(use, use.emit.op("Mul", x, x), len(use.operands[0].dims)))
 

@@ -30,7 +30,7 @@ def _times(use: Use) -> Value:
 
 
 def _matrix_of(use: Use, index: int, dims: tuple[int, int], lead: int) -> Value:
-    """An operand as a matrix for each sample."""
+    """Return an operand as a matrix for each sample."""
     value = use.reshaped(use.values[index], dims)
     if value.lead == 1 and lead == 2:
         return value._replace(text=f"{value.atom}[:, None]", lead=2)
@@ -53,7 +53,7 @@ def _transpose_times(use: Use) -> Value:
 
 
 def _total(word: str) -> Rule:
-    """A reduction of all elements, over the minibatch as well."""
+    """Return a reduction of all elements, over the minibatch as well."""
 
     def rule(use: Use) -> Value:
         value = use.real(use.values[0], use.node.input(0))

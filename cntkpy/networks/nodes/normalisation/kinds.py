@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def _statistic_shape(node: Node) -> Shape | None:
-    """The shape of x."""
+    """Return the shape of x."""
     rules.carrying_data(node.input(0))
     return node.input(0).shape
 
 
 def _normalisation_shape(node: Node) -> Shape | None:
-    """The shape of x; the other operands have the same, or broadcast to it."""
+    """Return the shape of x; the other operands have the same, or broadcast to it."""
     x = node.input(0).shape
     for index in (1, 2):
         present = node.input(index).shape
@@ -61,7 +61,7 @@ def _denormalise(call: Call, x: Array, mean: Array, scale: Array) -> Array:
 
 
 def _batch_shape(node: Node) -> Shape | None:
-    """The shape of x; the other operands have as many elements as x, or with spatial=true as x has channels."""
+    """Return the shape of x; the other operands have as many elements as x, or with spatial=true as x has channels."""
     x = node.input(0).shape
     if x is None:
         return None

@@ -13,7 +13,7 @@ SMALLEST_SCALE = 1e-30
 
 
 def _like_data(use: Use, index: int) -> str:
-    """A statistic with the axes of the data."""
+    """Return a statistic with the axes of the data."""
     statistic, rank = use.operands[index], len(use.dims)
     if not statistic.lead and shapes.size(statistic.dims) == shapes.size(use.dims):
         return use.weights(index, use.dims)

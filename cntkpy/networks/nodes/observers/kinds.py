@@ -47,7 +47,7 @@ def _environment(call: Call) -> Array:
 
 
 def _accumulated_shape(node: Node) -> Shape | None:
-    """The shape of x."""
+    """Return the shape of x."""
     rules.carrying_data(node.input(0))
     return node.input(0).shape
 
@@ -57,7 +57,7 @@ def _nothing_yet(node: Node) -> dict[str, np.ndarray]:
 
 
 def mean_so_far(node: Node, state: Mapping[str, Array]) -> Array:
-    """The value of an EpochAccumulator after what the state has seen; 0 before the first sample."""
+    """Return the value of an EpochAccumulator after what the state has seen; 0 before the first sample."""
     total, count = state[node.name + SUM], state[node.name + COUNT]
     return total / jnp.maximum(count, 1)
 
@@ -80,7 +80,7 @@ def _traced(call: Call, x: Array) -> Array:
 
 
 def _assigned_shape(node: Node) -> Shape | None:
-    """The shape of x, that of the parameter."""
+    """Return the shape of x, that of the parameter."""
     target, x = node.connected
     if not target.is_parameter:
         raise ShapeProblem(f"'{target.name}' is not a parameter, so no value can be assigned to it")

@@ -117,7 +117,7 @@ class Building:
     # ---- sizes of a minibatch
 
     def number_of(self, axis: str) -> int:
-        """The integer that stands for the size of an axis of the minibatch."""
+        """Return the integer that stands for the size of an axis of the minibatch."""
         atoms = axis.atoms if isinstance(axis, Joined) else (axis,)
         count = math.prod(atom for atom in atoms if isinstance(atom, int))
         return self._number(Size(count, tuple(sorted(atom for atom in atoms if isinstance(atom, str)))))
@@ -133,17 +133,17 @@ class Building:
         return -VARYING - self._sizes[size]
 
     def size_of(self, number: int) -> Size:
-        """The size that an integer is or stands for."""
+        """Return the size that an integer is or stands for."""
         index = -VARYING - number
         return self._numbered[index] if 0 <= index < len(self._numbered) else Size(number)
 
     def product(self, first: int, second: int) -> int:
-        """The integer that is or stands for a product."""
+        """Return the integer that is or stands for a product."""
         left, right = self.size_of(first), self.size_of(second)
         return self._number(Size(left.known * right.known, tuple(sorted((*left.words, *right.words)))))
 
     def quotient(self, first: int, second: int) -> int:
-        """The integer that is or stands for a quotient without a remainder.
+        """Return the integer that is or stands for a quotient without a remainder.
 
         Raises:
             Unusable: it is none.
@@ -156,7 +156,7 @@ class Building:
         return self._number(Size(left.known // right.known, tuple(sorted(words.elements()))))
 
     def word_of(self, number: int) -> str | None:
-        """The axis of the minibatch whose size an integer stands for; None: it is a size, or a product."""
+        """Return the axis of the minibatch whose size an integer stands for; None: it is a size, or a product."""
         size = self.size_of(number)
         return size.words[0] if size.known == 1 == len(size.words) else None
 
@@ -164,11 +164,11 @@ class Building:
 
     @staticmethod
     def printable(name: str) -> str:
-        """A name without control characters."""
+        """Return a name without control characters."""
         return "".join(letter if letter.isprintable() else "_" for letter in name) or "value"
 
     def free(self, wanted: str) -> str:
-        """A name that no node has, as near as possible to the wanted one."""
+        """Return a name that no node has, as near as possible to the wanted one."""
         wanted = self.printable(wanted)
         name, count = wanted, self._counts.get(wanted, 1)
         while name in self.network.nodes:
@@ -201,7 +201,7 @@ class Building:
         return made
 
     def data(self, node: Node, axes: Axes) -> Data:
-        """A node as a value. Its sample gets the axes, if it has others of the same elements."""
+        """Return a node as a value. Its sample gets the axes, if it has others of the same elements."""
         value = Data(node, axes)
         dims = tuple(reversed(node.shape or ()))
         if dims != (value.dims or (1,)):
@@ -210,7 +210,7 @@ class Building:
         return value
 
     def parameter(self, array: Array, dims: Sequence[int] | None = None, of: str = "") -> Node:
-        """A parameter with the elements of an array, in these dimensions of memory; the same one every time.
+        """Return a parameter with the elements of an array, in these dimensions of memory; the same one every time.
 
         Args:
             array: the elements.
@@ -232,11 +232,11 @@ class Building:
         return node
 
     def number(self, value: float) -> Node:
-        """A constant number."""
+        """Return a constant number."""
         return self.parameter(Array(np.full((1,), value, self.network.dtype)))
 
     def freeze(self, node: Node) -> Node:
-        """A parameter that training does not change by gradients."""
+        """Return a parameter that training does not change by gradients."""
         node.learning_rate_multiplier = 0.0
         return node
 
@@ -323,7 +323,7 @@ class Use:
         return value
 
     def get(self, name: str, default: object = None) -> Any:
-        """An attribute.
+        """Return an attribute.
 
         Raises:
             Unusable: its type is not supported.
@@ -334,15 +334,15 @@ class Use:
         return attribute
 
     def integer(self, name: str, default: int) -> int:
-        """An attribute that is an integer."""
+        """Return an attribute that is an integer."""
         return int(self.get(name, default))
 
     def sizes(self, name: str, default: Sequence[int] = ()) -> list[int]:
-        """An attribute that is a list of integers."""
+        """Return an attribute that is a list of integers."""
         return [int(size) for size in self.get(name) or default]
 
     def counts(self, name: str, default: Sequence[int] = ()) -> list[int]:
-        """An attribute that is a list of numbers from 1 on: sizes, strides, dilations.
+        """Return an attribute that is a list of numbers from 1 on: sizes, strides, dilations.
 
         Raises:
             Unusable: one is less than 1, or larger than any size.
@@ -354,7 +354,7 @@ class Use:
         return sizes
 
     def axis(self, axis: int, rank: int) -> int:
-        """The number of an axis from 0 on; a negative one counts from the last.
+        """Return the number of an axis from 0 on; a negative one counts from the last.
 
         Raises:
             Unusable: there is no such axis.
@@ -364,7 +364,7 @@ class Use:
         return axis % rank
 
     def integers(self, name: str, index: int | None = None) -> list[int] | None:
-        """A list of integers: an attribute, or in later versions input `index`; None: it is not given."""
+        """Return a list of integers: an attribute, or in later versions input `index`; None: it is not given."""
         if name in self.operator.attributes:
             return [int(number) for number in self.get(name)]
         if index is None or not self.has(index):
@@ -372,7 +372,7 @@ class Use:
         return [int(number) for number in self.array(index).value.reshape(-1)]
 
     def real(self, name: str, index: int, default: float | None = None) -> float | None:
-        """A number: an attribute, or in later versions input `index`."""
+        """Return a number: an attribute, or in later versions input `index`."""
         if name in self.operator.attributes:
             return float(self.get(name))
         if not self.has(index):
@@ -389,13 +389,13 @@ class Use:
             raise Unusable(f"{name} = {value} is not supported")
 
     def same(self, node: Node, axes: Axes | None = None) -> list[Value]:
-        """The result: a node, with the axes of the first input that depends on data unless others are given."""
+        """Return the result: a node, with the axes of the first input that depends on data unless others are given."""
         if axes is None:
             axes = next(operand.axes for operand in self.inputs if isinstance(operand, Data))
         return [self.build.data(node, axes)]
 
     def part(self, kind: str, *inputs: Value | None, **attributes: object) -> Value:
-        """The first result of another operator of ONNX, which this one is made of.
+        """Return the first result of another operator of ONNX, which this one is made of.
 
         Raises:
             Unusable: it is not supported there.

@@ -18,7 +18,7 @@ AXES_AS_INPUT = 18
 """The first opset in which all reductions take their axes as an input; before, all but ReduceSum have an attribute."""
 
 SHARED_ELEMENTS = 16
-"""Constants of at most so many elements are in a model once."""
+"""Most elements of a constant that is in a model once."""
 
 Dims = tuple[int, ...]
 
@@ -94,7 +94,7 @@ class Names:
         self.trained: set[str] = set()
 
     def take(self, wanted: str) -> str:
-        """The wanted name, or if it is taken, that name with a number."""
+        """Return the wanted name, or if it is taken, that name with a number."""
         name, count = wanted, 1
         while name in self._taken or not name:
             count += 1
@@ -144,7 +144,7 @@ class Emitter:
         return names
 
     def fresh(self) -> str:
-        """A new name of a value that is made on the way."""
+        """Return a new name of a value that is made on the way."""
         count = len(self.graph.operators)
         return self.names.take(f"{self.owner}/{count}")
 
@@ -159,7 +159,7 @@ class Emitter:
     # ---- constants
 
     def constant(self, value: np.ndarray, name: str = "") -> str:
-        """An initialiser; small ones without a name of their own are made once."""
+        """Return an initialiser; small ones without a name of their own are made once."""
         value = np.ascontiguousarray(value).reshape(np.shape(value))
         shared = not name and value.size <= SHARED_ELEMENTS
         key = (value.dtype.name, value.shape, value.tobytes() if shared else b"")
@@ -172,7 +172,7 @@ class Emitter:
         return name
 
     def derived(self, parameter: str, value: np.ndarray) -> str:
-        """An initialiser with the value of a parameter in another form."""
+        """Return an initialiser with the value of a parameter in another form."""
         for name, source in self.names.derived.items():
             known = self.constants[name]
             if source == parameter and known.shape == value.shape and np.array_equal(known, value):
@@ -183,60 +183,60 @@ class Emitter:
         return name
 
     def real(self, value: float) -> str:
-        """A number of the element type of the model."""
+        """Return a number of the element type of the model."""
         return self.constant(np.asarray(value, self.dtype))
 
     def integers(self, values: Iterable[int]) -> str:
-        """A list of integers."""
+        """Return a list of integers."""
         return self.constant(np.asarray(list(values), np.int64))
 
     def integer(self, value: int) -> str:
-        """An integer without axes."""
+        """Return an integer without axes."""
         return self.constant(np.asarray(value, np.int64))
 
     # ---- what many rules need
 
     def cast(self, value: str) -> str:
-        """A value as numbers of the element type of the model."""
+        """Return a value as numbers of the element type of the model."""
         return self.op("Cast", value, to=self.dtype)
 
     def whole(self, value: str) -> str:
-        """A value as integers."""
+        """Return a value as integers."""
         return self.op("Cast", value, to=np.dtype(np.int64))
 
     def reshape(self, value: str, lead: int, dims: Iterable[int]) -> str:
-        """A value whose first `lead` axes stay, with other axes after them."""
+        """Return a value whose first `lead` axes stay, with other axes after them."""
         return self.op("Reshape", value, self.integers([*(0,) * lead, *dims]))
 
     def reduce(self, kind: str, value: str, axes: Iterable[int], keep: bool = True) -> str:
-        """A reduction: "Sum", "Max", "LogSumExp", ...; reduced axes have 1 element, or go if not `keep`."""
+        """Return a reduction: "Sum", "Max", "LogSumExp", ...; reduced axes have 1 element, or go if not `keep`."""
         if kind == "Sum" or self.opset >= AXES_AS_INPUT:
             return self.op(f"Reduce{kind}", value, self.integers(axes), keepdims=int(keep))
         return self.op(f"Reduce{kind}", value, axes=list(axes), keepdims=int(keep))
 
     def slice(self, value: str, axis: int, begin: int, end: int = INT64_MAX) -> str:
-        """Some elements of one axis."""
+        """Return some elements of one axis."""
         return self.op("Slice", value, self.integers([begin]), self.integers([end]), self.integers([axis]))
 
     def squeeze(self, value: str, *axes: int) -> str:
-        """A value without axes of one element."""
+        """Return a value without axes of one element."""
         return self.op("Squeeze", value, self.integers(axes))
 
     def unsqueeze(self, value: str, *axes: int) -> str:
-        """A value with more axes of one element."""
+        """Return a value with more axes of one element."""
         return self.op("Unsqueeze", value, self.integers(axes))
 
     def leading(self, value: str, lead: int) -> str:
-        """The sizes of the first axes of a value, as a list of integers."""
+        """Return the sizes of the first axes of a value, as a list of integers."""
         return self.op("Shape", value, start=0, end=lead)
 
     def expand(self, value: str, leading: str, dims: Iterable[int]) -> str:
-        """A value repeated to the sizes `leading` (a list of integers) and `dims`."""
+        """Return a value repeated to the sizes `leading` (a list of integers) and `dims`."""
         dims = list(dims)
         sizes = self.op("Concat", leading, self.integers(dims), axis=0) if dims else leading
         return self.op("Expand", value, sizes)
 
 
 def _named(value: np.ndarray) -> str:
-    """The name of a small constant, which says its value."""
+    """Return the name of a small constant, which says its value."""
     return f"constant/{value.dtype.kind}/{','.join(map(str, value.reshape(-1).tolist()))}"

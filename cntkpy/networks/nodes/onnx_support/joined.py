@@ -36,7 +36,7 @@ def _is_mixed(axis: Axis) -> bool:
 
 
 def joined(atoms: Sequence[Axis]) -> Axis:
-    """One axis of several."""
+    """Return one axis of several."""
     factors = [atom for atom in atoms if atom != 1]
     if all(isinstance(atom, int) for atom in factors):
         return math.prod(int(atom) for atom in factors)
@@ -44,12 +44,12 @@ def joined(atoms: Sequence[Axis]) -> Axis:
 
 
 def atoms_within(axis: Axis) -> Axes:
-    """The axes that an axis is joined of."""
+    """Return the axes that an axis is joined of."""
     return axis.atoms if isinstance(axis, Joined) else (axis,)
 
 
 def reshaped(use: Use, x: Data, wanted: Sequence[int]) -> Data:
-    """The same elements on other axes, which may join some of the minibatch with some of the sample.
+    """Return the same elements on other axes, which may join some of the minibatch with some of the sample.
 
     Args:
         use: the operator.

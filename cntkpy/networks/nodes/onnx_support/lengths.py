@@ -7,7 +7,7 @@ from cntkpy.networks.nodes.onnx_support.graph import Emitter
 
 
 def steps_of_batch(emit: Emitter, value: str) -> str:
-    """The numbers 0, 1, ... of the steps that a value has."""
+    """Return the numbers 0, 1, ... of the steps that a value has."""
     count = emit.squeeze(emit.op("Shape", value, start=0, end=1), 0)
     return emit.op("Range", emit.integer(0), count, emit.integer(1))
 
@@ -35,6 +35,6 @@ def within(emit: Emitter, node: Node, value: str, rank: int, later: int = 0) -> 
 
 
 def kept(emit: Emitter, node: Node, value: str, rank: int, padding: str, later: int = 0) -> str:
-    """A value where its sequences have steps, another one behind them."""
+    """Return a value where its sequences have steps, another one behind them."""
     inside = within(emit, node, value, rank, later)
     return value if inside is None else emit.op("Where", inside, value, padding)

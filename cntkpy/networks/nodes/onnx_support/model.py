@@ -64,7 +64,7 @@ class Operator:
         return self.kind if self.domain in DEFAULT_DOMAINS else f"{self.domain}.{self.kind}"
 
     def shown(self) -> str:
-        """The operator in a message."""
+        """Return the operator in a message."""
         return f"{self.key} '{self.name or next((output for output in self.outputs if output), '')}'"
 
     @property

@@ -9,7 +9,7 @@ from cntkpy.networks.nodes.onnx_support.use import Use
 
 
 def total(use: Use, cells: str, rank: int, index: int = 0) -> str:
-    """The sum of all elements of `cells`, which has the leading axes of operand `index` and `rank` others."""
+    """Return the sum of all elements of `cells`, which has the leading axes of operand `index` and `rank` others."""
     cells = kept(use.emit, use.node.input(index), cells, rank, use.emit.real(0))
     return use.emit.reshape(use.emit.op("ReduceSum", cells, keepdims=0), 0, use.dims)
 
@@ -21,6 +21,6 @@ def require_whole(use: Use) -> None:
 
 
 def sample_rows(use: Use, index: int) -> str:
-    """An operand as a matrix with a row for each sample of the minibatch."""
+    """Return an operand as a matrix with a row for each sample of the minibatch."""
     size = shapes.size(use.operands[index].dims)
     return use.emit.op("Reshape", use.names[index], use.emit.integers([-1, size]))

@@ -56,7 +56,7 @@ class Use:
         return [operand.name for operand in self.operands]
 
     def shaped(self, name: str, dims: Dims) -> str:
-        """A value of `lead` leading axes and `dims` with the sizes of the result."""
+        """Return a value of `lead` leading axes and `dims` with the sizes of the result."""
         return name if dims == self.dims else self.emit.reshape(name, self.lead, self.dims)
 
     def flat(self, index: int = 0) -> str:
@@ -65,17 +65,17 @@ class Use:
         return name if len(dims) == 1 else self.emit.reshape(name, lead, (shapes.size(dims),))
 
     def row(self) -> tuple[str, Dims]:
-        """The first operand with all its elements on the last axis, and its sizes then."""
+        """Return the first operand with all its elements on the last axis, and its sizes then."""
         size = shapes.size(self.dims)
         return (self.names[0], self.dims) if self.dims[-1:] == (size,) else (self.flat(), (size,))
 
     def aligned(self, rank: int | None = None) -> list[str]:
-        """The operands with as many sample axes as the one with most, new ones of 1 element in front."""
+        """Return the operands with as many sample axes as the one with most, new ones of 1 element in front."""
         rank = max((len(operand.dims) for operand in self.operands), default=0) if rank is None else rank
         return [self.ranked(operand, rank) for operand in self.operands]
 
     def ranked(self, operand: Operand, rank: int) -> str:
-        """An operand with `rank` sample axes. One without leading axes stays: axes are matched from behind."""
+        """Return an operand with `rank` sample axes. One without leading axes stays: axes are matched from behind."""
         missing = rank - len(operand.dims)
         if not missing or not operand.lead:
             return operand.name

@@ -74,7 +74,7 @@ class Data(NamedTuple):
         return tuple(axis for axis in self.axes if isinstance(axis, str))
 
     def sample_axis(self, axis: int) -> int:
-        """The axis of the sample, counted from 1 as networks do, that axis `axis` (or a negative one) is.
+        """Return the axis of the sample, counted from 1 as networks do, that axis `axis` (or a negative one) is.
 
         Raises:
             Unusable: it is one of the minibatch.

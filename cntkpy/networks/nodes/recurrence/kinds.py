@@ -29,7 +29,7 @@ def _prepare(options: dict[str, Any]) -> None:
 
 
 def _shape(node: Node) -> Shape | None:
-    """The shape of x, or as long as that is not known, the given dimensions."""
+    """Return the shape of x, or as long as that is not known, the given dimensions."""
     known = node.input(0).shape
     if known is None:
         dims = tuple(node.options.get("dims") or ())

@@ -14,7 +14,7 @@ PAST, FUTURE = "PastValue", "FutureValue"
 
 
 def delay(use: Use, kind: str, source: Node | None, start: Array | Data, dims: Sequence[int], steps: int = 1) -> Node:
-    """A delay.
+    """Return a delay.
 
     Args:
         use: the operator.
@@ -50,7 +50,7 @@ def delay(use: Use, kind: str, source: Node | None, start: Array | Data, dims: S
 
 
 def lengthened(use: Use, values: Sequence[Array | Data], place: int) -> Longer:
-    """A sequence with constant steps before or behind it."""
+    """Return a sequence with constant steps before or behind it."""
     if len(values) != 2:
         raise Unusable("values are joined along an axis of the minibatch")
     first, second = values
@@ -66,7 +66,7 @@ def lengthened(use: Use, values: Sequence[Array | Data], place: int) -> Longer:
 
 
 def delayed(use: Use, x: Longer, axis: int, begin: int, end: int) -> Data:
-    """The steps that a delay has."""
+    """Return the steps that a delay has."""
     data = x.data
     wanted = (0, -x.steps) if x.before else (x.steps, None)
     if (begin, None if end > len(data.axes) and not x.before else end) != wanted or not isinstance(
@@ -81,7 +81,7 @@ def delayed(use: Use, x: Longer, axis: int, begin: int, end: int) -> Data:
 
 
 def one_step(use: Use, x: Data, place: int, begin: int, end: int | None) -> Data:
-    """The first or the last step, with an axis of one element in the place of time."""
+    """Return the first or the last step, with an axis of one element in the place of time."""
     first = (begin, end) == (0, 1)
     last = begin == -1 and (end is None or end > 1)
     if not first and not last:
@@ -91,7 +91,7 @@ def one_step(use: Use, x: Data, place: int, begin: int, end: int | None) -> Data
 
 
 def edge_of(use: Use, x: Node, last: bool) -> Node:
-    """The last or the first step of each sequence."""
+    """Return the last or the first step of each sequence."""
     build = use.build
     zero = build.node("ElementTimes", build.number(0), build.node("SumColumnElements", x))
     mark = build.node(FUTURE if last else PAST, zero, rows=1, defaultHiddenActivity=1.0)

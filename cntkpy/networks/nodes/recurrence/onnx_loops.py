@@ -22,7 +22,7 @@ GIVEN = 2
 
 
 def loop(use: Use) -> list[Value]:
-    """A loop."""
+    """Return a loop."""
     body = use.get("body")
     if not isinstance(body, Model) or len(body.inputs) != len(use.operator.inputs) or len(body.inputs) < GIVEN:
         raise Unusable("its body has another number of inputs")
@@ -90,7 +90,7 @@ def _over_time(use: Use, body: Model) -> list[Value]:
 
 
 def _captured(use: Use, body: Model) -> list[Value]:
-    """The values from outside that a body takes."""
+    """Return the values from outside that a body takes."""
     names = dict.fromkeys(name for operator in body.operators for name in operator.inputs)
     return [use.scope.values[name] for name in names if name in use.scope.values]
 
@@ -101,7 +101,7 @@ def _is_count(use: Use, number: int, word: str) -> bool:
 
 
 def _handed_on(body: Model) -> set[str]:
-    """The inputs of a body that it hands on unchanged."""
+    """Return the inputs of a body that it hands on unchanged."""
     sources = {name: name for name in (operand.name for operand in body.inputs)}
     for operator in body.operators:
         if operator.kind == "Identity" and operator.inputs and operator.inputs[0] in sources and operator.outputs:
@@ -240,7 +240,7 @@ def _unrolled(use: Use, body: Model) -> list[Value]:
 
 
 def _joined(use: Use, parts: Sequence[Value]) -> Value:
-    """The values of all times that a body was computed, on a new first axis."""
+    """Return the values of all times that a body was computed, on a new first axis."""
     arrays = [part.value for part in parts if isinstance(part, Array)]
     if len(arrays) == len(parts):
         use.build.take(sum(array.size for array in arrays))

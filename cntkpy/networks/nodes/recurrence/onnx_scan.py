@@ -60,7 +60,7 @@ STEPS: dict[str, tuple[int, Step]] = {
 
 
 def layer(emit: Emitter, unit: str, x: str, weights: Weights, backwards: bool, lengths: str | None) -> str:
-    """One direction of a layer: `(T, N, inputs)` becomes `(T, N, hidden)`."""
+    """Return one direction of a layer: `(T, N, inputs)` becomes `(T, N, hidden)`."""
     count, step = STEPS[unit]
     gates, hidden, inputs = weights.from_input.shape
     matrix = emit.constant(weights.from_input.reshape(-1, inputs).T)

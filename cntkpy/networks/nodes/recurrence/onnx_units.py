@@ -48,32 +48,32 @@ class Direction(NamedTuple):
         return self.recurrence.shape[1]
 
     def parameter(self, word: str, value: np.ndarray) -> Node:
-        """A parameter that training changes, if it changes the initialiser of the weights."""
+        """Return a parameter that training changes, if it changes the initialiser of the weights."""
         weights = self.use.array(1).name
         return self.use.build.parameter(Array(np.asarray(value), f"{self.name}.{word}"), of=weights)
 
     def state(self, index: int) -> Node:
-        """A state, to be connected."""
+        """Return a state, to be connected."""
         return delay(self.use, self.kind, None, self.starts[index], (self.hidden,))
 
     def gate(self, total: Node, index: int) -> Node:
-        """The part of a sum of all gates that is one of them."""
+        """Return the part of a sum of all gates that is one of them."""
         begin = index * self.hidden
         return self.use.build.node("RowSlice", total, start=begin, count=self.hidden)
 
     def looking(self, gate: Node, index: int, memory: Node) -> Node:
-        """A gate that sees the memory."""
+        """Return a gate that sees the memory."""
         if self.peepholes is None:
             return gate
         weights = self.parameter(f"P{'iof'[index]}", self.peepholes[index])
         return self.node("Plus", gate, self.node("ElementTimes", weights, memory))
 
     def apply(self, index: int, x: Node) -> Node:
-        """The activation of that number."""
+        """Return the activation of that number."""
         return self.use.build.node(self.functions[index], x)
 
     def node(self, kind: str, *operands: Node) -> Node:
-        """A node."""
+        """Return a node."""
         return self.use.build.node(kind, *operands)
 
 
@@ -237,7 +237,7 @@ def _direction(use: Use, x: Node, unit: Unit, index: int, kind: str, functions: 
 
 
 def scan(use: Use) -> list[Value]:
-    """A loop over time: states become delays, and the body is computed once, for all steps."""
+    """Return a loop over time: states become delays, and the body is computed once, for all steps."""
     body = use.get("body")
     if not isinstance(body, Model):
         raise Unusable("it has no body")
@@ -278,7 +278,7 @@ def _direction_of(use: Use) -> str:
 
 
 def scanned_state(use: Use, index: int, kind: str, batch: str) -> Data:
-    """A state of a loop, to be connected.
+    """Return a state of a loop, to be connected.
 
     Args:
         use: the loop.

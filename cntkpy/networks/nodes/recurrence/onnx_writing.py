@@ -37,7 +37,7 @@ UNITS = {
 
 
 def _parameters(flat: np.ndarray, layer: Layer, gates: int, hidden: int) -> Weights:
-    """The parameters of one direction."""
+    """Return the parameters of one direction."""
     middle = layer.weights + gates * hidden * layer.inputs
     from_input = flat[layer.weights : middle].reshape(gates, hidden, layer.inputs)
     from_state = flat[middle : middle + gates * hidden * hidden].reshape(gates, hidden, hidden)
@@ -46,7 +46,7 @@ def _parameters(flat: np.ndarray, layer: Layer, gates: int, hidden: int) -> Weig
 
 
 def _operator(use: Use, unit: Unit, value: str, every: list[Weights], ends: list[str], name: str) -> str:
-    """A layer as an operator; its result has the directions joined."""
+    """Return a layer as an operator; its result has the directions joined."""
     emit, order, ways = use.emit, list(unit.order), len(every)
     hidden = every[0].from_state.shape[1]
     arrays = {
@@ -67,7 +67,7 @@ def _operator(use: Use, unit: Unit, value: str, every: list[Weights], ends: list
 
 
 def stack(use: Use) -> str:
-    """All layers, each of one or two directions."""
+    """Return all layers, each of one or two directions."""
     emit, options, weights = use.emit, use.options, use.constants.get(0)
     if weights is None:
         raise NotExpressible("its weights depend on the data")
@@ -102,7 +102,7 @@ def stack(use: Use) -> str:
 
 
 def shift(use: Use) -> str:
-    """A delay outside of loops: the steps, and in place of those that are missing, the initial state."""
+    """Return a delay outside of loops: the steps, and in place of those that are missing, the initial state."""
     emit, x, steps = use.emit, use.operands[0], int(use.options["timeStep"])
     data = use.ranked(x, len(use.dims))
     if (*(1,) * (len(use.dims) - len(x.dims)), *x.dims) != use.dims:

@@ -10,7 +10,7 @@ from cntkpy.networks.nodes.source_support.values import Value, number
 
 
 def initial_state(use: Use, index: int = 1) -> Value:
-    """Return what a delay gives outside of the sequence."""
+    """Return the value of a delay outside of the sequence."""
     if len(use.node.inputs) > index:
         return use.values[index]
     start = float(use.options["defaultHiddenActivity"])
@@ -91,7 +91,7 @@ def _jax_layer_of_sample(use: Use, text: str, run: Run) -> str:
 
 
 def _jax_cells(use: Use, text: str, run: Run, mask: str) -> str:
-    """A call for each layer of a stack."""
+    """Return a call for each layer of a stack."""
     options = f", start={_start(run.starts)}" if run.starts else ""
     options += f", mask={mask}" if mask else ""
     options += ", reverse=True" if run.backwards else ""

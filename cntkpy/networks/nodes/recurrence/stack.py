@@ -82,7 +82,7 @@ CELLS = {
 
 
 def cell_of(options: dict[str, Any]) -> Cell:
-    """The units that the options of an OptimizedRNNStack name."""
+    """Return the units that the options of an OptimizedRNNStack name."""
     return next(cell for name, cell in CELLS.items() if name.lower() == str(options["recurrentOp"]).lower())
 
 
@@ -96,7 +96,7 @@ def _prepare(options: dict[str, Any]) -> None:
 
 
 def layers_of(node: Node, inputs: int) -> tuple[list[Layer], int]:
-    """All directions of all layers of an OptimizedRNNStack, and how many elements its parameter has.
+    """Return all directions of all layers of an OptimizedRNNStack, and how many elements its parameter has.
 
     inputs: elements of a step of its operand.
     """
@@ -116,7 +116,7 @@ def layers_of(node: Node, inputs: int) -> tuple[list[Layer], int]:
 
 
 def _weights_shape(shape: Shape | None, hidden: int, total: int) -> Shape:
-    """The shape of the weights: the only axis that is not given has what is left; else a row for each unit."""
+    """Return the shape of the weights: the only axis that is not given has what is left; else a row for each unit."""
     known = math.prod(size for size in shape or () if size)
     if shape and shape.count(0) == 1 and total % known == 0:
         return tuple(size or total // known for size in shape)
@@ -144,14 +144,14 @@ def _shape(node: Node) -> Shape | None:
 
 
 def _parts(flat: Array, begin: int, gates: int, hidden: int, width: int) -> tuple[list[Array], int]:
-    """A matrix for each gate, transposed, and where the next begin."""
+    """Return a matrix for each gate, transposed, and where the next begin."""
     size = hidden * width
     matrices = [flat[begin + gate * size : begin + (gate + 1) * size].reshape(hidden, width).T for gate in range(gates)]
     return matrices, begin + gates * size
 
 
 def _halves(flat: Array, begin: int, gates: int, hidden: int) -> Iterator[list[Array]]:
-    """The biases of the input, and those of the state."""
+    """Yield the biases of the input, and those of the state."""
     for half in range(2):
         start = begin + half * gates * hidden
         yield [flat[start + gate * hidden : start + (gate + 1) * hidden] for gate in range(gates)]
@@ -175,7 +175,7 @@ class Direction(NamedTuple):
 
 
 def directions(node: Node, flat: Any) -> list[Direction]:
-    """The arrays that the parameter of a stack holds, for all directions of all layers in their order.
+    """Return the arrays that the parameter of a stack holds, for all directions of all layers in their order.
 
     Args:
         node: the stack; the shape of its operand is known.
@@ -194,7 +194,7 @@ def directions(node: Node, flat: Any) -> list[Direction]:
 
 
 def _run(cell: Cell, layer: Layer, flat: Array, hidden: int, x: Array, fresh: Array) -> Array:
-    """One direction of one layer over `(T, S, n)`; `fresh` `(T, S)`: where a sequence begins for it."""
+    """Return one direction of one layer over `(T, S, n)`; `fresh` `(T, S)`: where a sequence begins for it."""
     from_input, end = _parts(flat, layer.weights, cell.gates, hidden, layer.inputs)
     from_state, _ = _parts(flat, end, cell.gates, hidden, hidden)
     input_bias, state_bias = _halves(flat, layer.biases, cell.gates, hidden)

@@ -101,7 +101,7 @@ def _order(key: Array, logarithms: Array, count: int) -> Array:
 
 
 def _sample(call: Call, weights: Array) -> Array:
-    """One-hot columns; in memory `(numSamples, n)`."""
+    """Return one-hot columns; in memory `(numSamples, n)`."""
     logarithms, count = _logarithms(weights), int(call.options["numSamples"])
     if call.options["sampleWithReplacement"]:
         chosen = jax.random.categorical(_key(call), logarithms, shape=(count,))
@@ -118,7 +118,7 @@ def _frequency(call: Call, weights: Array) -> Array:
         return (count * chances)[None]
 
     def draws(key: Array) -> Array:
-        """The expected number of draws until so many different classes are found, given their order."""
+        """Return the expected number of draws until `count` different classes are drawn, in a given order."""
         cumulated = jnp.cumsum(chances[_order(key, logarithms, count)])
         missed = 1 - jnp.concatenate([jnp.zeros(1, cumulated.dtype), cumulated[:-1]])
         return jnp.sum(1 / jnp.maximum(missed, jnp.finfo(cumulated.dtype).eps))

@@ -14,7 +14,7 @@ from cntkpy.networks.nodes.file_support.target import Target
 
 
 def _where_attributes(table: Table) -> Attributes:
-    """The steps of a condition; without a sequence axis there is one step for each sequence."""
+    """Return the steps of a condition; without a sequence axis there is one step for each sequence."""
     axes = table.get("newDynamicAxes", list, [])  # an axis that is not known is not the batch
     if not all(isinstance(value, AxisValue) for value in axes):
         raise BadFile("'newDynamicAxes' is not a list of axes", table.at)
@@ -25,7 +25,7 @@ _STEPS = ("Sum", "Prod", "Max", "Min", "LogSum")
 
 
 def _unpacked(t: Target) -> Node:
-    """The sequence itself, if everything that takes its steps as an axis reduces that axis."""
+    """Return the sequence itself, if everything that takes its steps as an axis reduces that axis."""
     (x,) = t.inputs(1)
     records = t.builder.records
     users = [record for record in records.records.values() if t.record.name in record.inputs]
@@ -47,7 +47,7 @@ _UNPACKED = "only sequence.reduce_sum, reduce_max and other reductions over the 
 
 
 def reduced_steps(t: Target, x: Node) -> Node:
-    """A recurrence over the steps, and its value in the last one."""
+    """Return a recurrence over the steps, and its value in the last one."""
     reduction, shape = t.attributes["reduction"], t.shape(x)
     zeros = t.add("ReconcileDynamicAxis", [t.number(0, ".zero"), x], ".zeros", broadcast=True)
     previous = _previous(t, "PastValue", None, ".before", 1 if reduction == "Prod" else 0, shape)
@@ -70,7 +70,7 @@ def reduced_steps(t: Target, x: Node) -> Node:
 
 
 def _previous(t: Target, operation: str, x: Node | None, suffix: str, initial: float, shape: Shape) -> Node:
-    """A delay by one step; that of a loop gets its input later."""
+    """Return a delay by one step; that of a loop gets its input later."""
     node = t.add(operation, [] if x is None else [x], suffix, timeStep=1, defaultHiddenActivity=initial)
     node.options.pop("delayTime", None)
     node.shape, node.options["rows"] = shape, shapes.size(shape)

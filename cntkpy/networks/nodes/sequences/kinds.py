@@ -126,7 +126,7 @@ def _packed_index(call: Call, source: Array, index: Array) -> Array:
 
 
 def _gathered_shape(node: Node) -> Shape | None:
-    """The shape of the source; of one without time axis that of a column."""
+    """Return the shape of the source; of one without time axis that of a column."""
     index, source = node.connected
     rules.carrying_data(index)
     if index.shape is not None and 0 not in index.shape and shapes.size(index.shape) != 1:
@@ -151,7 +151,7 @@ def _gather_packed(call: Call, index: Array, source: Array) -> Array:
 
 
 def _scattered_shape(node: Node) -> Shape | None:
-    """The shape of the source; a source without minibatch data is the same at every step of the index."""
+    """Return the shape of the source; a source without minibatch data is the same at every step of the index."""
     index = node.input(1)
     rules.carrying_data(node.input(0), index)
     if index.shape is not None and 0 not in index.shape and shapes.size(index.shape) != 1:
@@ -176,7 +176,7 @@ def _scatter_packed(call: Call, like: Array, index: Array, source: Array) -> Arr
 
 
 def _reconciled_shape(node: Node) -> Shape | None:
-    """The shape of the first operand."""
+    """Return the shape of the first operand."""
     rules.carrying_data(node.input(1))
     return node.input(0).shape
 
@@ -191,7 +191,7 @@ def _reconciled(call: Call, data: Array, like: Array) -> Array:
 
 
 def _on(call: Call, array: Array, node: Node, like: Node) -> Array:
-    """The array of a node, on the axis of another one.
+    """Return the array of a node, on the axis of another one.
 
     The sequences of both must have the same lengths. A node without minibatch data has its value at every step.
     """

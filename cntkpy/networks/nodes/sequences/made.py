@@ -25,7 +25,7 @@ ONE_SAMPLE = "one = GatherPacked(PackedIndex(x, Where(RowSlice(0, 1, x), single=
 
 
 def _steps_from_samples(x: Node) -> Shape | None:
-    """The shape of a step: that of a sample without its last axis."""
+    """Return the shape of a step: that of a sample without its last axis."""
     rules.carrying_data(x)
     if x.axis != ONE:
         message = f"'{x.name}' has a time axis already; one sample for each sequence is expected"
@@ -40,7 +40,7 @@ def _steps_from_samples(x: Node) -> Shape | None:
 
 
 def _sequence_shape(node: Node) -> Shape | None:
-    """The shape of x without its last axis, which becomes that of time."""
+    """Return the shape of x without its last axis, which becomes that of time."""
     if len(node.inputs) > 1:
         lengths = node.input(1)
         rules.carrying_data(lengths)
@@ -67,7 +67,7 @@ def _sequence(call: Call, x: Array, lengths: Array | None = None) -> Array:
 
 
 def _sequence_like_shape(node: Node) -> Shape | None:
-    """The shape of x without its last axis, which becomes that of time."""
+    """Return the shape of x without its last axis, which becomes that of time."""
     rules.carrying_data(node.input(1))
     return _steps_from_samples(node.input(0))
 

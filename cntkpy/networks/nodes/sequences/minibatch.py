@@ -32,7 +32,7 @@ def _number(call: Call, x: Array) -> Array:
 
 
 def _rows_shape(node: Node) -> Shape | None:
-    """The shape of x with an axis of `count` after the last one."""
+    """Return the shape of x with an axis of `count` after the last one."""
     x, count = node.input(0), int(node.options["count"])
     rules.carrying_data(x)
     if count < 1:
@@ -52,7 +52,7 @@ def _rows(call: Call, x: Array) -> Array:
 
 
 def _samples_shape(node: Node) -> Shape | None:
-    """The shape of x without its last axis."""
+    """Return the shape of x without its last axis."""
     x = node.input(0)
     if x.shape is None or 0 in x.shape:
         return None

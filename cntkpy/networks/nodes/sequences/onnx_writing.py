@@ -17,12 +17,12 @@ ROUNDING = 1e-9
 
 
 def _range(emit: Emitter, begin: str, end: str) -> str:
-    """The integers from one number, without axes, to another."""
+    """Return the integers from one number, without axes, to another."""
     return emit.op("Range", begin, end, emit.integer(1))
 
 
 def _size(emit: Emitter, value: str, axis: int) -> str:
-    """The size of an axis as a number without axes."""
+    """Return the size of an axis as a number without axes."""
     return emit.squeeze(emit.op("Shape", value, start=axis, end=axis + 1), 0)
 
 
@@ -47,7 +47,7 @@ def _least(*numbers: int | None) -> int | None:
 
 
 def steps_of(condition: Node) -> Steps | None:
-    """The steps that a condition keeps, whatever the data are; None: that is not known."""
+    """Return the steps that a condition keeps, whatever the data are; None: that is not known."""
     part = kept_window(condition)
     if part is not None:
         return Steps(part.start, part.stop) if part.direction < 0 else Steps(last=part.stop, left=part.start)
@@ -87,7 +87,7 @@ def _looks_at_numbers_only(condition: Node) -> bool:
 
 
 def where(use: Use) -> str:
-    """The numbers of the steps that a condition keeps."""
+    """Return the numbers of the steps that a condition keeps."""
     emit, condition = use.emit, use.node.input(0)
     name = use.names[0]
     if use.options["single"] or kept_steps(condition) == 1:
@@ -126,7 +126,7 @@ def _kept_lengths(emit: Emitter, lengths: str, steps: Steps) -> str:
 
 
 def _from_the_end(use: Use, lengths: str, steps: Steps) -> str:
-    """The numbers of the last steps of sequences of different lengths."""
+    """Return the numbers of the last steps of sequences of different lengths."""
     emit, last = use.emit, steps.last or 0
     if steps.first or steps.stop is not None:
         raise NotExpressible("it keeps steps counted from both ends of sequences of different lengths")
@@ -137,7 +137,7 @@ def _from_the_end(use: Use, lengths: str, steps: Steps) -> str:
 
 
 def _sliced(index: Node, source: Node) -> tuple[int, int] | None:
-    """The bounds of a Slice along time, if that is what a GatherPacked of these operands does."""
+    """Return the bounds of a Slice along time, if that is what a GatherPacked of these operands does."""
     if index.operation != "PackedIndex" or index.input(1).operation != "Where" or index.input(0).axis != source.axis:
         return None
     condition = index.input(1).input(0)
@@ -149,7 +149,7 @@ def _sliced(index: Node, source: Node) -> tuple[int, int] | None:
 
 
 def _numbered(use: Use, numbers: str) -> str:
-    """A number for each step, the same in all sequences."""
+    """Return a number for each step, the same in all sequences."""
     emit = use.emit
     batch = emit.op("Shape", use.names[0], start=1, end=2)
     sizes = emit.op("Concat", emit.op("Shape", numbers), batch, emit.integers([1]), axis=0)
@@ -157,7 +157,7 @@ def _numbered(use: Use, numbers: str) -> str:
 
 
 def repeat_steps(use: Use) -> str:
-    """The numbers of the steps, each several times."""
+    """Return the numbers of the steps, each several times."""
     emit, factor, real = use.emit, float(use.options["factor"]), np.dtype(np.float64)
     steps = emit.op("Cast", _size(emit, use.names[0], 0), to=real)
     product = emit.op("Mul", steps, emit.constant(np.asarray(factor * (1 - ROUNDING))))
@@ -172,7 +172,7 @@ def repeat_steps(use: Use) -> str:
 
 
 def packed_index(use: Use) -> str:
-    """The numbers of cells: step times batch size, and the place in the batch."""
+    """Return the numbers of cells: step times batch size, and the place in the batch."""
     emit, source = use.emit, use.names[0]
     step = emit.whole(use.flat(1))
     steps, batch = _size(emit, source, 0), _size(emit, source, 1)
@@ -183,7 +183,7 @@ def packed_index(use: Use) -> str:
 
 
 def gather_packed(use: Use) -> str:
-    """The cells of these numbers; of a matrix its columns."""
+    """Return the cells of these numbers; of a matrix its columns."""
     emit, source = use.emit, use.operands[1]
     part = _sliced(use.node.input(0), use.node.input(1)) if source.lead == 2 else None
     if part is not None and part[0] < 0 and (use.node.input(1).axis or "") in emit.lengths:
@@ -225,7 +225,7 @@ def reconciled(use: Use) -> str:
 
 
 def sample_number(use: Use) -> str:
-    """The number of each sample, time first."""
+    """Return the number of each sample, time first."""
     emit, leading = use.emit, use.emit.leading(use.names[0], use.lead)
     inside = within(emit, use.node.input(0), use.names[0], 0)
     single = np.ones(1, np.int64)

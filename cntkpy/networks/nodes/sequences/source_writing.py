@@ -100,7 +100,7 @@ def _reconciled(use: Use) -> Value:
 
 
 def _to_sequence(use: Use) -> Value:
-    """The first axis of a sample becomes that of the steps."""
+    """Return the first axis of a sample becomes that of the steps."""
     x = use.full(0)
     steps = x.dims[0]
     x = use.body.bound(x)
@@ -122,7 +122,7 @@ def _to_sequence_like(use: Use) -> Value:
 
 
 def _unpacked(use: Use) -> Value:
-    """The steps of a sequence become the first axis of one sample."""
+    """Return the steps of a sequence become the first axis of one sample."""
     count, mask, x = int(use.options["steps"]), use.mask(0), use.values[0]
     name = use.helper("with_steps")
     if use.options["mask"]:

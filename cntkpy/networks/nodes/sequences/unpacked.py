@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _unpacked_shape(node: Node) -> Shape | None:
-    """The shape of x with an axis of `steps` after the last one; of the mask that axis alone."""
+    """Return the shape of x with an axis of `steps` after the last one; of the mask that axis alone."""
     x, steps = node.input(0), int(node.options["steps"])
     rules.carrying_data(x)
     if x.axis == ONE:

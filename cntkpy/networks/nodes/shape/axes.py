@@ -41,7 +41,7 @@ REDUCTIONS = ("Sum", "LogSum", "Mean", "Min", "Max", "Prod")
 
 
 def slice_range(node: Node, size: int) -> tuple[int, int]:
-    """The elements of an axis of `size` that a Slice node takes: first, one past the last."""
+    """Return the elements of an axis of `size` that a Slice node takes: first, one past the last."""
     first, last = int(node.options["beginIndex"]), int(node.options["endIndex"])
     begin = first + size if first < 0 else first
     end = last + size if last <= 0 else last
@@ -53,7 +53,7 @@ def slice_range(node: Node, size: int) -> tuple[int, int]:
 
 
 def _slice_shape(node: Node) -> Shape | None:
-    """The shape of x with fewer elements on one axis."""
+    """Return the shape of x with fewer elements on one axis."""
     x, axis = node.input(0).shape, int(node.options["axis"])
     if x is None or 0 in x:
         return None
@@ -81,7 +81,7 @@ def _slice(call: Call, x: Array) -> Array:
 
 
 def _new_shape(node: Node) -> Shape | None:
-    """The shape of x with `dims` in the place of the axes from beginAxis to endAxis (exclusive)."""
+    """Return the shape of x with `dims` in the place of the axes from beginAxis to endAxis (exclusive)."""
     x, options = node.input(0).shape, node.options
     if x is None or 0 in x:
         return None
@@ -116,7 +116,7 @@ def _reshape(call: Call, x: Array | Turned) -> Array | Turned:
 
 
 def _transposed_shape(node: Node) -> Shape | None:
-    """The shape of x with two axes exchanged."""
+    """Return the shape of x with two axes exchanged."""
     x, first, second = node.input(0).shape, int(node.options["axis1"]), int(node.options["axis2"])
     if first < 1 or second < 1:
         raise ShapeProblem("axes are counted from 1")
@@ -176,7 +176,7 @@ def _reduce(call: Call, x: Array) -> Array:
 
 
 def _along_last(how: str, rows: Array) -> Array:
-    """A reduction along the last axis, of which one element stays."""
+    """Return a reduction along the last axis, of which one element stays."""
     if how in ("Min", "Max"):
         return _extreme(how == "Max")(rows)
     functions = {"Sum": jnp.sum, "Mean": jnp.mean, "Prod": jnp.prod, "LogSum": jax.nn.logsumexp}
@@ -188,7 +188,7 @@ _NEUTRAL = {"Sum": 0.0, "Mean": 0.0, "Prod": 1.0, "LogSum": -math.inf, "Min": ma
 
 
 def _over_minibatch_shape(node: Node) -> Shape | None:
-    """The shape of the operand."""
+    """Return the shape of the operand."""
     if str(node.options["reductionOp"]) not in REDUCTIONS:
         raise ShapeProblem(f"'{node.options['reductionOp']}' is no reduction", f"permitted: {', '.join(REDUCTIONS)}")
     return node.input(0).shape
@@ -206,7 +206,7 @@ def _over_minibatch(call: Call, x: Array) -> Array:
 
 
 def _top_shape(node: Node) -> Shape | None:
-    """The shape of x with k elements on the axis."""
+    """Return the shape of x with k elements on the axis."""
     x, axis, k = node.input(0).shape, int(node.options["axis"]), int(node.options["k"])
     if x is None or 0 in x:
         return None

@@ -254,7 +254,7 @@ def _squeeze(t: Target) -> Node:
 
 
 def _static(t: Target, axis: Axis, x: Node) -> int:
-    """The position of an axis of x."""
+    """Return the position of an axis of x."""
     if axis.kind != "static":
         raise t.refuse(f"the axis is {axis}")
     return axis.number if axis.number >= 0 else axis.number + len(t.shape(x))
@@ -277,7 +277,7 @@ def _is_end(axis: Axis) -> bool:
 
 
 def _inferred(t: Target, shape: Shape, elements: int) -> Shape:
-    """A shape whose one dimension 0 is what is left of the elements."""
+    """Return a shape whose one dimension 0 is what is left of the elements."""
     missing = shape.count(0)
     known = shapes.size(d for d in shape if d)
     if missing > 1 or (missing and elements % known):
@@ -291,7 +291,7 @@ def _without(t: Target, x: Node, axes: set[int]) -> Node:
 
 
 def _alias(t: Target) -> Node:
-    """A node of its own, if there is a kind for it; else the operand itself takes the name's place."""
+    """Return a node of its own, if there is a kind for it; else the operand itself takes the name's place."""
     (x,) = t.inputs(1)
     kind = t.kind("Pass")
     return x if kind is None else t.add(kind, [x])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def row_range(node: Node, rows: int) -> tuple[int, int]:
-    """The rows, of so many, that a RowSlice node takes: first, one past the last."""
+    """Return the rows, of so many, that a RowSlice node takes: first, one past the last."""
     start, count = int(node.options["start"]), int(node.options["count"])
     begin, end = start, start + count
     if begin < 0:
@@ -40,7 +40,7 @@ def row_range(node: Node, rows: int) -> tuple[int, int]:
 
 
 def _row_slice_shape(node: Node) -> Shape | None:
-    """The shape of x with `count` rows."""
+    """Return the shape of x with `count` rows."""
     x = node.input(0).shape
     if x is None or 0 in x:
         return None
@@ -54,7 +54,7 @@ def _row_slice(call: Call, x: Array) -> Array:
 
 
 def _row_stack_shape(node: Node) -> Shape | None:
-    """The rows of all inputs; the other axes are broadcast."""
+    """Return the rows of all inputs; the other axes are broadcast."""
     operand_shapes = [i.shape for i in node.connected]
     known = [s for s in operand_shapes if s is not None and 0 not in s]
     if len(known) < len(operand_shapes):
@@ -73,7 +73,7 @@ def _row_stack(call: Call, *arrays: Array) -> Array:
 
 
 def _row_repeat_shape(node: Node) -> Shape | None:
-    """The shape of x with `count` times the rows."""
+    """Return the shape of x with `count` times the rows."""
     x = node.input(0).shape
     rules.carrying_data(node.input(0))
     count = int(node.options["count"])

@@ -16,7 +16,7 @@ from cntkpy.networks.nodes.recurrence import onnx_delays as delays
 
 
 def flatten(use: Use) -> list[Value]:
-    """All axes of a sample joined."""
+    """Return all axes of a sample joined."""
     x, axis = use.data(), use.integer("axis", 1)
     axis = axis + len(x.axes) if axis < 0 else axis
     if axis != len(x.words) or x.axes[:axis] != x.words:
@@ -25,7 +25,7 @@ def flatten(use: Use) -> list[Value]:
 
 
 def reshape(use: Use) -> list[Value]:
-    """The same elements in another shape."""
+    """Return the same elements in another shape."""
     x, wanted = use.data(), use.integers("shape", 1) or []
     if not use.get("allowzero", 0):
         wanted = [_kept(use, x, index) if size == 0 else size for index, size in enumerate(wanted)]
@@ -39,7 +39,7 @@ def reshape(use: Use) -> list[Value]:
 
 
 def _in_front(use: Use, x: Data, wanted: list[int]) -> Data:
-    """The axes of the minibatch come first as before."""
+    """Return the axes of the minibatch come first as before."""
     lead = len(x.words)
     if x.axes[:lead] != x.words:
         raise Unusable(f"the axes of the minibatch are not the first ones of {list(x.axes)}")
@@ -97,7 +97,7 @@ def transpose(use: Use) -> list[Value]:
 
 
 def permuted(use: Use, x: Data, perm: Sequence[int]) -> Data:
-    """A value with its axes in another order."""
+    """Return a value with its axes in another order."""
     if sorted(perm) != list(range(len(x.axes))):
         raise Unusable(f"perm = {list(perm)} is no order of {len(x.axes)} axes")
     owners = [index for index, axis in enumerate(x.axes) for atom in atoms_within(axis) if isinstance(atom, int)]
@@ -146,7 +146,7 @@ def concat(use: Use) -> list[Value]:
 
 
 def _constant_part(use: Use, array: Array, like: Data) -> Node:
-    """A constant, the same for all samples."""
+    """Return a constant, the same for all samples."""
     dims = [size for size, axis in zip(array.value.shape, like.axes, strict=True) if isinstance(axis, int)]
     if math.prod(dims) != array.value.size:
         raise Unusable("a constant among its operands differs from sample to sample")
@@ -154,7 +154,7 @@ def _constant_part(use: Use, array: Array, like: Data) -> Node:
 
 
 def part(use: Use, x: Data, axis: int, begin: int, end: int) -> Data:
-    """Some elements of an axis of the sample."""
+    """Return some elements of an axis of the sample."""
     number, place = x.sample_axis(axis), axis % len(x.axes)
     size = x.axes[place]
     assert isinstance(size, int)
@@ -227,7 +227,7 @@ def split(use: Use) -> list[Value]:
 
 
 def gather(use: Use) -> list[Value]:
-    """Some elements of an axis of the sample, by their numbers."""
+    """Return some elements of an axis of the sample, by their numbers."""
     if isinstance(use.value(0), Array):
         return [_rows(use)]
     x, index, axis = use.data(), use.array(1), use.integer("axis", 0)
@@ -262,7 +262,7 @@ def picked(use: Use, x: Data, axis: int, numbers: list[int]) -> Data:
 
 
 def _rows(use: Use) -> Data:
-    """The rows of a table whose numbers an input has, which is a one-hot vector here."""
+    """Return the rows of a table whose numbers an input has, which is a one-hot vector here."""
     table, x = use.array(0), use.data(1)
     if table.value.ndim != 2 or use.integer("axis", 0) or x.dims != (len(table.value),) or x.node.inputs:
         raise Unusable("numbers of rows must be an input, and the table a matrix")
@@ -275,7 +275,7 @@ MOST_PICKED = 64
 
 
 def pad(use: Use) -> list[Value]:
-    """A constant around a sample, or its own elements."""
+    """Return a constant around a sample, or its own elements."""
     mode = use.get("mode", "constant")
     x, pads, value = use.data(), use.integers("pads", 1) or [], use.real("value", 2, 0.0)
     if use.has(3):
@@ -307,7 +307,7 @@ def enumerable(size: int) -> None:
 
 
 def _around(mode: str, size: int, leading: int, after: int) -> list[int]:
-    """The numbers of the elements of an axis, with those that stand before and behind it."""
+    """Return the numbers of the elements of an axis, with those that stand before and behind it."""
     if mode not in ("reflect", "edge", "wrap"):
         raise Unusable(f"mode = {mode} is not supported")
     enumerable(size + abs(leading) + abs(after))
@@ -317,7 +317,7 @@ def _around(mode: str, size: int, leading: int, after: int) -> list[int]:
 
 
 def padded(use: Use, x: Data, axis: int, leading: int, after: int, value: float) -> Data:
-    """A value with more elements on an axis of the sample, or fewer where a number is negative."""
+    """Return a value with more elements on an axis of the sample, or fewer where a number is negative."""
     number, size = x.sample_axis(axis), x.axes[axis]
     assert isinstance(size, int)
     if leading < 0 or after < 0:
@@ -337,7 +337,7 @@ def padded(use: Use, x: Data, axis: int, leading: int, after: int, value: float)
 
 
 def tile(use: Use) -> list[Value]:
-    """A value several times along axes of the sample."""
+    """Return a value several times along axes of the sample."""
     x = use.data()
     repeats = use.integers("repeats", 1) or []
     if len(repeats) != len(x.axes):
@@ -374,7 +374,7 @@ def repeated(use: Use) -> list[Value]:
 
 
 def part_sizes(use: Use, total: int, count: int) -> list[int]:
-    """The sizes of the parts of an axis that Split makes.
+    """Return the sizes of the parts of an axis that Split makes.
 
     Raises:
         Unusable: they are not as many elements as there are.

@@ -14,7 +14,7 @@ from cntkpy.networks.nodes.shape.onnx_axes import enumerable
 
 
 def _axes_of(use: Use, x: Data) -> list[int]:
-    """The axes that are reduced, all of the sample."""
+    """Return the axes that are reduced, all of the sample."""
     listed = use.integers("axes", 1)
     if not listed and use.get("noop_with_empty_axes", 0):
         return []
@@ -25,7 +25,7 @@ def _axes_of(use: Use, x: Data) -> list[int]:
 
 
 def reduced(use: Use, x: Data, axes: Sequence[int], how: str) -> Data:
-    """A reduction, whose axes stay with one element."""
+    """Return a reduction, whose axes stay with one element."""
     node = x.node
     for axis in axes:
         if x.axes[axis] != 1 or how == "LogSum":
@@ -40,7 +40,7 @@ def _kept_or_gone(use: Use, reduced: Data, axes: Sequence[int]) -> list[Value]:
 
 
 def reduction(how: str, first: str = "", after: str = "") -> Rule:
-    """A reduction; the kinds of nodes before and after it, if there are any."""
+    """Return a reduction; the kinds of nodes before and after it, if there are any."""
 
     def rule(use: Use) -> list[Value]:
         x = use.data()
@@ -58,7 +58,7 @@ def reduction(how: str, first: str = "", after: str = "") -> Rule:
 
 
 def arg_max(use: Use) -> list[Value]:
-    """The number of the first largest or smallest element."""
+    """Return the number of the first largest or smallest element."""
     use.refuse("select_last_index", 0)
     x, axis = use.data(), use.integer("axis", 0)
     source = x.node if use.operator.kind == "ArgMax" else use.build.node("Negate", x.node)
@@ -89,7 +89,7 @@ def normalised(logarithm: bool) -> Rule:
 
 
 def top(use: Use) -> list[Value]:
-    """The largest elements along an axis, and their numbers."""
+    """Return the largest elements along an axis, and their numbers."""
     x, axis = use.data(), use.integer("axis", -1)
     smallest = not use.get("largest", 1)
     source = use.build.node("Negate", x.node) if smallest else x.node
@@ -106,7 +106,7 @@ def top(use: Use) -> list[Value]:
 
 
 def layer_normalised(use: Use) -> list[Value]:
-    """Each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
+    """Return each sample less its mean, divided by its deviation, over the last axes; then scaled and shifted."""
     x, build = use.data(), use.build
     axes = list(range(use.axis(use.integer("axis", -1), len(x.axes)), len(x.axes)))
     mean = reduced(use, x, axes, "Mean")

@@ -20,13 +20,13 @@ REDUCTIONS = {
 
 
 def row_slice(use: Use) -> str:
-    """Some rows."""
+    """Return some rows."""
     begin, end = row_range(use.node, use.operands[0].dims[-1])
     return use.emit.slice(use.names[0], -1, begin, end)
 
 
 def axis_slice(use: Use) -> str:
-    """Some elements of one axis."""
+    """Return some elements of one axis."""
     axis, x = int(use.options["axis"]), use.operands[0]
     if not x.dims:
         return use.shaped(x.name, x.dims)
@@ -48,19 +48,19 @@ def row_stack(use: Use) -> str:
 
 
 def row_repeat(use: Use) -> str:
-    """The whole sample several times."""
+    """Return the whole sample several times."""
     count, size = int(use.options["count"]), shapes.size(use.operands[0].dims)
     tiled = use.emit.op("Tile", use.flat(), use.emit.integers([*(1,) * use.lead, count]))
     return use.shaped(tiled, (size * count,))
 
 
 def reshape(use: Use) -> str:
-    """The same elements in another shape."""
+    """Return the same elements in another shape."""
     return use.shaped(use.names[0], use.operands[0].dims)
 
 
 def transpose_dimensions(use: Use) -> str:
-    """Two axes exchanged."""
+    """Return two axes exchanged."""
     first, second = int(use.options["axis1"]), int(use.options["axis2"])
     x = use.operands[0]
     rank = max(len(x.dims), first, second)
@@ -70,7 +70,7 @@ def transpose_dimensions(use: Use) -> str:
 
 
 def reduce_elements(use: Use) -> str:
-    """A reduction along one axis, or of the whole sample."""
+    """Return a reduction along one axis, or of the whole sample."""
     axis, kind = int(use.options["axis"]), REDUCTIONS[str(use.options["reductionOp"])]
     if axis:
         return use.emit.reduce(kind, use.names[0], [-axis])
@@ -78,7 +78,7 @@ def reduce_elements(use: Use) -> str:
 
 
 def reduce_minibatch(use: Use) -> str:
-    """A reduction over all samples."""
+    """Return a reduction over all samples."""
     kind, x = REDUCTIONS[str(use.options["reductionOp"])], use.operands[0]
     if use.emit.lengths:
         raise NotExpressible("it would count padding; export without --lengths")
@@ -86,7 +86,7 @@ def reduce_minibatch(use: Use) -> str:
 
 
 def top(use: Use) -> str:
-    """The largest elements of an axis, or their numbers."""
+    """Return the largest elements of an axis, or their numbers."""
     axis, count = int(use.options["axis"]), use.emit.integers([int(use.options["k"])])
     values, numbers = use.emit.several("TopK", [use.names[0], count], 2, axis=-axis, largest=1, sorted=1)
     return use.emit.cast(numbers) if use.options["numbers"] else values

@@ -13,7 +13,7 @@ Range = tuple[int, int]
 
 
 def _part(use: Use, value: Value, axis: int, part: Range) -> Value:
-    """Some elements of an axis of CNTK."""
+    """Return some elements of an axis of CNTK."""
     begin, end = part
     size = value.dims[-axis]
     dims = (*value.dims[: len(value.dims) - axis], end - begin, *value.dims[len(value.dims) - axis + 1 :])
@@ -25,7 +25,7 @@ def _part(use: Use, value: Value, axis: int, part: Range) -> Value:
 
 
 def _with_axis(use: Use, axis: int) -> Value:
-    """The first operand with an axis of CNTK, which counts from the last one here."""
+    """Return the first operand with an axis of CNTK, which counts from the last one here."""
     shape, value = use.node.input(0).shape or (1,), use.values[0]
     whole = tuple(reversed(shape))
     return value if axis <= len(value.dims) and whole[-len(value.dims) :] == value.dims else use.full()

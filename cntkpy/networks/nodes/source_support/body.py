@@ -54,7 +54,7 @@ class Body:
         self._left: dict[Node, int] = {}
 
     def count(self, uses: dict[Node, int]) -> None:
-        """Say how often the values of nodes are still read."""
+        """Set the numbers of remaining reads of values of nodes."""
         self._left = uses
 
     def read(self, node: Node) -> None:

@@ -81,7 +81,7 @@ class Layer:
 
     @property
     def signature(self) -> tuple[str, tuple[str, ...]]:
-        """Return what layers at the same place of equal blocks have in common."""
+        """Return the key that layers at the same place of equal blocks share."""
         return (self.module, tuple(name for name, _ in self.arguments))
 
     def text(self) -> str:

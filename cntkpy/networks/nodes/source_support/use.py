@@ -34,7 +34,7 @@ class Use:
         self.dims, self.options = dims_of(node), node.options
 
     def __getitem__(self, index: int) -> str:
-        """The text of an operand as something that a method can be called of."""
+        """Return the text of an operand as something that a method can be called of."""
         return self.values[index].atom
 
     def bound(self, index: int) -> str:
@@ -52,7 +52,7 @@ class Use:
         return self.body.helper(name)
 
     def say(self, word: str, *operands: object) -> str:
-        """Return how the framework spells something; texts among the operands hold together."""
+        """Return the framework's spelling of an operation; texts among the operands hold together."""
         spelling = self.body.dialect.words[word]
         if not isinstance(spelling, str):
             return spelling(self, *operands)

@@ -75,7 +75,7 @@ def dims_of(node: Node) -> Dims:
 
 
 def lead_of(node: Node, along_time: bool) -> int:
-    """Return how many leading axes the value of a node has."""
+    """Return the number of leading axes of a node's value."""
     if not node.has_layout:
         return 0
     return 2 if along_time and node.axis != ONE else 1

@@ -29,7 +29,7 @@ Rule = Callable[[Use], "list[Value]"]
 
 
 def shape(use: Use) -> list[Value]:
-    """The sizes of a value."""
+    """Return the sizes of a value."""
     value = use.value(0)
     if isinstance(value, Longer):
         raise Unusable("it looks at values that were put before or behind a sequence")
@@ -45,14 +45,14 @@ def _product(use: Use, sizes: np.ndarray) -> int:
 
 
 def size(use: Use) -> list[Value]:
-    """The number of elements."""
+    """Return the number of elements."""
     value = shape(use)[0]
     assert isinstance(value, Array)
     return [Array(np.array(_product(use, value.value), np.int64))]
 
 
 def constant(use: Use) -> list[Value]:
-    """A constant."""
+    """Return a constant."""
     for name, dtype in (("value", None), ("value_float", np.float32), ("value_int", np.int64)):
         if use.get(name) is not None:
             return [Array(np.asarray(use.get(name), dtype))]
@@ -69,7 +69,7 @@ def _dims(array: np.ndarray) -> list[int]:
 
 
 def constant_of_shape(use: Use) -> list[Value]:
-    """One value everywhere. Axes of the minibatch have one element, to be broadcast."""
+    """Return one value everywhere. Axes of the minibatch have one element, to be broadcast."""
     value = np.asarray(use.get("value", np.zeros(1, np.float32)))
     dims = _dims(use.array(0).value)
     use.build.take(*dims)
@@ -89,7 +89,7 @@ SIZES_AT_ONCE = 1 << 12
 
 
 def _exact(function: Callable[..., np.ndarray | bool], of_sizes: Callable[[Use, int, int], int] | None = None) -> Rule:
-    """An operation of each element.
+    """Return an operation of each element.
 
     Args:
         function: of arrays.
@@ -138,7 +138,7 @@ def _by(use: Use, x: int, y: int) -> int:
 
 
 def _compared(function: Callable[[int, int], bool]) -> Callable[[Use, int, int], bool]:
-    """A comparison of a size with a number, whose result is the same for all sizes from 1 on."""
+    """Return a comparison of a size with a number, whose result is the same for all sizes from 1 on."""
 
     def compare(use: Use, x: int, y: int) -> bool:
         if x == y or not (_is_size(x) or _is_size(y)):
@@ -166,7 +166,7 @@ def _whole(use: Use) -> list[Value]:
 
 
 def _reduced(function: Callable[..., np.ndarray]) -> Rule:
-    """A reduction."""
+    """Return a reduction."""
 
     def rule(use: Use) -> list[Value]:
         array = use.array(0).value
@@ -341,7 +341,7 @@ def _cast(use: Use) -> list[Value]:
 
 
 def _as_type(use: Use, value: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
-    """An array of another type. Sizes of axes of the minibatch are kept in a type that has them."""
+    """Return an array of another type. Sizes of axes of the minibatch are kept in a type that has them."""
     use.build.take(value.size)
     if not varying(value):
         return value.astype(dtype)

@@ -34,7 +34,7 @@ UNSUPPORTED, OTHER_DOMAIN = "this operator is not supported", "operators of othe
 
 
 def _results(rule: Rule, use: Use) -> list[Value]:
-    """The results of an operator.
+    """Return the results of an operator.
 
     Raises:
         Unusable: it cannot become nodes.
@@ -157,7 +157,7 @@ class Graph:
                 self.values[name] = Array(value, name if value.dtype.kind == "f" else "")
 
     def usable(self, outputs: Sequence[str], operators: Sequence[Operator]) -> tuple[list[str], dict[str, str]]:
-        """The outputs of the model that are values of the network, and why the others are none."""
+        """Return the outputs of the model that are values of the network, and why the others are none."""
         names: list[str] = []
         wrong: dict[str, str] = {}
         for name in outputs:
@@ -175,7 +175,7 @@ class Graph:
         return names, wrong
 
     def _reason(self, output: str, operators: Sequence[Operator]) -> str:
-        """The refused operators on which an output depends."""
+        """Return the refused operators on which an output depends."""
         makers = {name: operator for operator in operators for name in operator.outputs}
         wanted, seen, reasons = [output], set[str](), list[str]()
         refused = {id(operator): why for operator, why in self.refused}

@@ -11,7 +11,7 @@ PASSED_ON = ("Cast", "Identity")
 
 
 def without_lengths(model: Model) -> Model:
-    """A model without inputs that are the lengths of sequences of recurrent operators and nothing else."""
+    """Return a model without inputs that are the lengths of sequences of recurrent operators and nothing else."""
     candidates = [{operand.name} for operand in model.inputs if operand.integer and len(operand.sizes or ()) == 1]
     for operator in model.operators:
         for candidate in candidates:

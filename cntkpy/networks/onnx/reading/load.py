@@ -57,7 +57,7 @@ def load_onnx(path: str | Path, precision: str | None = None) -> ValidatedNetwor
 
 
 def build(model: Model, name: str, precision: str | None = None) -> tuple[ValidatedNetwork, Graph]:
-    """The network of a model, and which of its nodes the values of the model are.
+    """Return the network of a model, and which of its nodes the values of the model are.
 
     Raises:
         UserError: it has operators that cannot become nodes, all of which are named.
@@ -137,7 +137,7 @@ def _listed(metadata: Mapping[str, str], key: str) -> list[str] | None:
 
 
 def _error(name: str, refused: Sequence[tuple[Operator, str]]) -> UserError:
-    """One error for all operators that cannot be read: of each kind and reason the first one, and how many."""
+    """Return one error for all operators that cannot be read: of each kind and reason the first one, and how many."""
     groups: dict[tuple[str, str], list[Operator]] = {}
     for operator, why in refused:
         groups.setdefault((operator.key, why), []).append(operator)
@@ -179,7 +179,7 @@ def _add_inputs(building: Building, graph: Graph, model: Model, way: Way) -> Non
 def _split(
     building: Building, port: Input, user: Operator | None, steps: bool
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The axes of a minibatch that an input has, and the sizes of the others.
+    """Return the axes of a minibatch that an input has, and the sizes of the others.
 
     Args:
         building: keeps the sizes that are fixed.
@@ -213,7 +213,7 @@ def _split(
 
 
 def _recurrent_user(port: Input, model: Model) -> Operator | None:
-    """The recurrent operator into which an input of fixed sizes goes: its first axes are time and batch."""
+    """Return the recurrent operator into which an input of fixed sizes goes: its first axes are time and batch."""
     if any(isinstance(size, str) for size in port.sizes or ()):
         return None
     users = (o for o in model.operators if o.kind in ("LSTM", "GRU", "RNN") and o.inputs[:1] == [port.name])

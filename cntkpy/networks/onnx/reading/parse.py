@@ -81,7 +81,7 @@ class _Wrong(Exception):
 
 
 def text(value: str | bytes) -> str:
-    """A text of a message, which is bytes where these are no UTF-8."""
+    """Return a text of a message, which is bytes where these are no UTF-8."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
@@ -107,7 +107,7 @@ class _Reading:
         return sum(self._outside_bytes.values())
 
     def model(self, model: ModelProto) -> Model:
-        """The graph of a model."""
+        """Return the graph of a model."""
         versions = [int(opset.version) for opset in model.opset_import if opset.domain in DEFAULT_DOMAINS]
         domains = [text(opset.domain) for opset in model.opset_import if opset.domain not in DEFAULT_DOMAINS]
         if not versions and not domains:
@@ -121,7 +121,7 @@ class _Reading:
         return graph
 
     def graph(self, graph: GraphProto, depth: int, outer: tuple[set[str], ...]) -> Model:
-        """A graph, whose operators may use the values `outer`."""
+        """Return a graph, whose operators may use the values `outer`."""
         if depth > DEEPEST:
             raise _Wrong(f"graphs are inside of each other {depth} times")
         if graph.sparse_initializer:
@@ -204,7 +204,7 @@ class _Reading:
     # ---- arrays
 
     def array_or_why(self, tensor: TensorProto) -> np.ndarray | Unreadable:
-        """The values of a tensor, or why they are not read: texts, for example, which only some outputs need.
+        """Return the values of a tensor, or why they are not read: texts, for example, which only some outputs need.
 
         Raises:
             _Wrong: they are not as many as its dimensions say.
@@ -223,7 +223,7 @@ class _Reading:
         return Unreadable(f"'{text(tensor.name)}' has elements of type {name or 'string'}, which is not supported")
 
     def array(self, tensor: TensorProto) -> np.ndarray:
-        """The values of a tensor.
+        """Return the values of a tensor.
 
         Raises:
             _Wrong: they are not as many as its dimensions say.
@@ -257,7 +257,7 @@ class _Reading:
             raise _Wrong(f"'{text(tensor.name)}' has values that are not of the type {dtype.name}") from None
 
     def _outside(self, tensor: TensorProto, size: int) -> bytes:
-        """The bytes of a tensor in a file beside the model.
+        """Return the bytes of a tensor in a file beside the model.
 
         Raises:
             _Wrong: the file is not inside of the model's folder, or too short.

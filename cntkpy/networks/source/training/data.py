@@ -258,7 +258,7 @@ def numbers(rows: list[list[str]]) -> Tensor:
 
 
 def _converted(stream: Stream, rows: str) -> str:
-    """The expression that makes a tensor of the texts of a stream's samples."""
+    """Return the expression that makes a tensor of the texts of a stream's samples."""
     if stream.index:
         return f"numbers({rows})"
     shape = f".reshape(-1, {', '.join(map(str, stream.dims)) or '1'})" if stream.shaped else ""
@@ -382,7 +382,7 @@ def cells(lengths: list[int]) -> int:
 
 
 def _minibatches_of_sequences(loading: Loading) -> str:
-    """Minibatches of at most so many steps, at least one sequence."""
+    """Yield minibatches of at most `steps` steps, at least one sequence."""
     order = "in an order of its own" if loading.shuffled else "in the order of the file"
     item = "dict[str, Tensor]"
     length = f'len(sequence["{loading.length}"])' if loading.length else "max(map(len, sequence.values()))"
@@ -431,7 +431,7 @@ def _minibatches_of_sequences(loading: Loading) -> str:
 
 
 def _collate(loading: Loading) -> str:
-    """The function that makes tensors of the sequences of a minibatch."""
+    """Return the function that makes tensors of the sequences of a minibatch."""
     lines = [
         "def collate(sequences: list[dict[str, Tensor]]) -> dict[str, Tensor]:",
         f'    """Return the tensors of a minibatch{_padded(loading)}."""',

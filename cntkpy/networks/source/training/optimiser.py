@@ -149,7 +149,7 @@ def optimiser(rule: Rule) -> str:
 
 
 def _body(rule: Rule) -> list[str]:
-    """The statements for one parameter."""
+    """Return the statements for one parameter."""
     lines: list[str] = []
     if rule.has_rows:
         lines += _touched(rule)
@@ -185,7 +185,7 @@ def _body(rule: Rule) -> list[str]:
 
 
 def _touched(rule: Rule) -> list[str]:
-    """The statements that find the rows which a minibatch touches."""
+    """Return the statements that find the rows which a minibatch touches."""
     lines: list[str] = []
     if rule.by_column:
         lines += ['if group["by_column"]:', "    weight, gradient = weight.T, gradient.T"]

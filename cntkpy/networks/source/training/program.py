@@ -252,7 +252,7 @@ def _has_sequences(loading: Loading) -> bool:
 
 
 def _optimiser(training: Training) -> list[str]:
-    """The statements that make the optimiser."""
+    """Return the statements that make the optimiser."""
     rule = training.rule
     name = optimiser.class_of(rule)
     last = ", lr=0.0" if rule.of_torch else ""
@@ -288,7 +288,7 @@ def _optimiser(training: Training) -> list[str]:
 
 
 def _step(training: Training, item: str, sequences: bool) -> list[str]:
-    """The statements for a minibatch."""
+    """Return the statements for a minibatch."""
     rule, loading, epochs = training.rule, training.loading, training.epochs
     lines: list[str] = []
     if sequences:
@@ -321,7 +321,7 @@ def _step(training: Training, item: str, sequences: bool) -> list[str]:
 
 
 def _one_each(loading: Loading) -> str:
-    """The stream whose rows are the samples of the criterion."""
+    """Return the stream whose rows are the samples of the criterion."""
     forms = (data.ONE_EACH, data.FRAMES, data.TOGETHER)
     return next((stream.name for form in forms for stream in loading.streams if stream.form == form), "")
 
@@ -333,7 +333,7 @@ def _with(renamed: Mapping[str, str], text: str) -> str:
 
 
 def _cells(loading: Loading, counted: str) -> str:
-    """The expression of the number of samples that momentum and regularisation count."""
+    """Return the expression of the number of samples that momentum and regularisation count."""
     if isinstance(loading.origin, Reader):
         aliases = {stream.name: stream.alias for stream in loading.streams}
         layouts = [f'minibatch.layouts["{aliases[name]}"]' for name in loading.cells]

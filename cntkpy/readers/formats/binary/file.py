@@ -37,17 +37,17 @@ class StoredSection:
         return self.offset + self.header.header_size
 
     def error(self, message: str, hint: str | None = None) -> DataError:
-        """An error about this section."""
+        """Return an error about this section."""
         return DataError(f"The section '{self.name}' of {self.file.path} {message}.", path=self.file.path, hint=hint)
 
     def content(self) -> bytes:
-        """All its data."""
+        """Return all its data."""
         if self.header.data_bytes > MOST_BYTES:
             raise self.error(f"has {self.header.data_bytes} bytes, too many to be read at once")
         return self.file.bytes(self.begin, self.header.data_bytes)
 
     def strings(self) -> dict[int, str]:
-        """The labels of a label mapping."""
+        """Return the labels of a label mapping."""
         if self.header.kind != f.MAPPING:
             raise self.error("is not a label mapping")
         parts = self.content().split(b"\0")
@@ -56,7 +56,7 @@ class StoredSection:
         return {i: text.decode("utf-8", "replace") for i, text in enumerate(parts[: self.header.records])}
 
     def statistics(self) -> dict[str, float]:
-        """The named numbers of a section of statistics."""
+        """Return the named numbers of a section of statistics."""
         if self.header.kind != f.STATISTICS or self.header.element_size != f.STATISTIC.size:
             raise self.error("does not hold statistics")
         content = self.content()

@@ -76,7 +76,7 @@ class Header:
         return bool(self.flags & AUXILIARY)
 
     def pack(self) -> bytes:
-        """The bytes of the header."""
+        """Return the bytes of the header."""
         text = "Binary Data File" if self.kind == FILE else f"{self.name}:{SUFFIXES[self.kind]}"
         fixed = _FIXED.pack(
             self.magic, self.version, self.header_size, len(self.children), self.kind, self.data_type,
@@ -87,7 +87,7 @@ class Header:
 
     @classmethod
     def unpack(cls, data: bytes) -> Header:
-        """The header in these bytes, at least 320 of them; says in a ValueError what makes it invalid."""
+        """Return the header in these bytes, at least 320 of them; says in a ValueError what makes it invalid."""
         f = _FIXED.unpack_from(data)
         magic, version, size, count, kind = f[:5]
         if magic == UNFINISHED:
@@ -119,7 +119,7 @@ class Header:
 
 
 def up(size: int) -> int:
-    """The next multiple of 65536."""
+    """Return the next multiple of 65536."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -133,7 +133,7 @@ class Section:
     offset: int = 0
 
     def walk(self) -> list[Section]:
-        """The section and all inside, in the order of the file."""
+        """Return the section and all inside, in the order of the file."""
         return [self, *(section for child in self.inside for section in child.walk())]
 
 

@@ -64,13 +64,13 @@ class BinaryWriterParameters(Declared):
     trace_level = Parameter("traceLevel", INTEGER, default="0", ignored="the writer logs nothing.")
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections that are written."""
+        """Yield the sections that are written."""
         for _, inside in written(self.config):
             yield Part("written", inside, (BinaryWriterParameters,))
 
 
 def written_files(section: ConfigParameters) -> Iterator[str]:
-    """The files of the section of a writer and of those inside that are written."""
+    """Yield the files of the section of a writer and of those inside that are written."""
     if (path := BinaryWriterParameters(section).wfile) is not None:
         yield str(path)
     for _, inside in written(section):
@@ -78,7 +78,7 @@ def written_files(section: ConfigParameters) -> Iterator[str]:
 
 
 def written(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
-    """The sections inside that are written: those that say what they are."""
+    """Yield the sections inside that are written: those that say what they are."""
     for name, inside in section.inner():
         if BinaryWriterParameters.section_type.stands_in(inside):
             yield name, inside

@@ -62,7 +62,7 @@ class BinaryRecords:
         return list(dict.fromkeys(section.file.path for section in sections))
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """A window of the files."""
+        """Return a window of the files."""
         first, end = int(self.table.first[chunk]), int(self.table.first[chunk + 1])
         return self._chunk(np.arange(end - first), lambda section: section.rows(first, end - first))
 
@@ -102,7 +102,7 @@ def _pick(section: StoredSection, records: np.ndarray) -> np.ndarray:
 
 
 def open_files(paths: Sequence[str]) -> tuple[list[BinaryFile], dict[str, StoredSection], int]:
-    """The files, all their sections by name, and how many records they have.
+    """Return the files, all their sections by name, and how many records they have.
 
     Raises:
         DataError: they do not belong together, or one of them is not readable; none stays open.
@@ -136,7 +136,7 @@ def _sections(files: list[BinaryFile]) -> tuple[dict[str, StoredSection], int]:
 
 
 def streams_of(sections: dict[str, StoredSection], dtype: np.dtype) -> dict[str, StoredSection]:
-    """The sections that can be read as numbers of this type, by the name of their stream."""
+    """Return the sections that can be read as numbers of this type, by the name of their stream."""
     stored_sections: dict[str, StoredSection] = {}
     for section in sections.values():
         h, source = section.header, section

@@ -47,7 +47,7 @@ def stamp(path: str, source: bytes) -> None:
 
 
 def check(file: BinaryFile, source: bytes | None) -> str:
-    """Return what is wrong with the stamps of a file; nothing if they are right.
+    """Return an error text for the stamps of a file; an empty text if they are right.
 
     Args:
         file: the open file.

@@ -45,7 +45,7 @@ class Statistics:
         self.max, self.min = max(self.max, float(values.max())), min(self.min, float(values.min()))
 
     def value(self, name: str) -> float:
-        """The number of this name (any case); 0 for an unknown one, and for all of no values."""
+        """Return the number of this name (any case); 0 for an unknown one, and for all of no values."""
         if not self.count:
             return 0.0
         variance = self.moment / (self.count - 1) if self.count > 1 else 0.0
@@ -225,7 +225,7 @@ class _Abandoned(BaseException):
 
 
 def unknown_statistic(name: str) -> str | None:
-    """Return what to say about a statistic that does not exist, None if it does."""
+    """Return a warning about an unknown statistic; None if the statistic is known."""
     if name.lower() in STATISTICS:
         return None
     meant = nearest(name.lower(), STATISTICS)

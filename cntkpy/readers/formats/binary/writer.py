@@ -30,7 +30,7 @@ class Plan:
     files: list[tuple[str, f.Section]] = field(default_factory=list["tuple[str, f.Section]"])
 
     def sections(self) -> Iterator[f.Section]:
-        """All sections to be written."""
+        """Yield all sections to be written."""
         for _, root in self.files:
             yield from root.walk()[1:]
 
@@ -137,7 +137,7 @@ def _statistics(p: BinaryWriterParameters, h: f.Header, name: str) -> list[str]:
 
 
 def _check_sizes(p: BinaryWriterParameters, h: f.Header) -> None:
-    """Return what the header of a file has room for."""
+    """Check that the sizes fit into the header of a file."""
     if h.kind in (f.DATA, f.CATEGORY) and h.element_type() is None:
         raise p.error("elementSize", "numbers have 4 or 8 bytes")
     if not 0 < h.per_record < 65536:
@@ -151,7 +151,7 @@ def _is(p: BinaryWriterParameters, kind: int) -> bool:
 
 
 def section_kind(p: BinaryWriterParameters) -> int:
-    """The kind of section that `sectionType` names."""
+    """Return the kind of section that `sectionType` names."""
     word = str(p.section_type)
     if word.lower() not in f.NAMES:
         hint = suggestion(word, SECTION_TYPES) or f"allowed: {', '.join(SECTION_TYPES)}"
@@ -166,7 +166,7 @@ def plan_files(
     mapping: dict[int, str] | None = None,
     session: int | None = None,
 ) -> Plan:
-    """Return what a writer section asks for.
+    """Return the files that a writer section asks for.
 
     Args:
         section: the section of the writer.

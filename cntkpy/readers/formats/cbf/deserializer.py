@@ -136,11 +136,11 @@ class CBFDeserializer:
         self.chunk_bytes = np.diff(self._places)
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk in order."""
+        """Return all sequences of a chunk in order."""
         return self._assemble(self._records(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """These sequences, in the given order."""
+        """Return these sequences, in the given order."""
         chunks = np.searchsorted(self.table.first, sequences, side="right") - 1
         result: list[list[Record]] = [[Record(np.empty(0))] * len(sequences) for _ in self.streams]
         for chunk in np.unique(chunks).tolist():
@@ -151,7 +151,7 @@ class CBFDeserializer:
         return self._assemble(result)
 
     def _records(self, chunk: int) -> list[list[Record]]:
-        """The sequences of a chunk, stream by stream."""
+        """Return the sequences of a chunk, stream by stream."""
         begin, end = self._places[chunk : chunk + 2].tolist()
         data, count = self._bytes(begin, end), int(np.diff(self.table.first)[chunk])
         position = 4 * count

@@ -24,7 +24,7 @@ from cntkpy.readers.user.indexed import IndexedUserData
 
 
 def join(parts: Sequence[Deserializer], *, check_data: bool = True, allow_loss: bool = False) -> Deserializer:
-    """One deserializer with the streams of all."""
+    """Return one deserializer with the streams of all."""
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(part, FrameData) for part in parts):
@@ -82,7 +82,7 @@ def _adapted_to_pictures(p: CompositeParameters, joined: Deserializer, options: 
 
 
 def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any]:
-    """The deserializers."""
+    """Return the deserializers."""
     sections = p.deserializers
     trace = str(p.trace_level) if p.trace_level is not None else None
     corpus = Corpus(p.keys_are_numbers, p.hash_keys)
@@ -103,7 +103,9 @@ def _parts(p: CompositeParameters, precision: str, frame_mode: bool) -> list[Any
 
 
 def _windowed_source(p: CompositeParameters, data: WindowedData, options: SourceOptions) -> Source:
-    """A user's deserializer: its window is counted in chunks, 128 by default, or in samples if the section says so."""
+    """Return a user's deserializer: its window is counted in chunks, 128 by default, or in samples if the section says
+    so.
+    """
     store = WindowStore(data)
     samples = p.given("sampleBasedRandomizationWindow") is not None and p.sample_window
     window = 128 if p.window is None else p.window

@@ -135,7 +135,7 @@ class OpenFiles:
 
 
 def read_features(path: str, first: int = 0, end: int | None = None) -> np.ndarray:
-    """The frames of a feature file, float32 (n, dim)."""
+    """Return the frames of a feature file, float32 (n, dim)."""
     return np.array(FeatureFile(path).frames(first, end), np.float32)
 
 

@@ -14,7 +14,7 @@ from .sections import HTKReaderParameters, Sections
 
 
 def assemble(p: HTKReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
-    """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
+    """Return all streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
     streams = [(name, FeatureParameters(inside)) for name, inside in sections.features]
     sources = [(name, stream, stream.source(energy=p.read_method == "rollingWindow")) for name, stream in streams]
     count = len(sources[0][2].script)
@@ -65,7 +65,7 @@ def _single(p: HTKReaderParameters, feature: FeatureParameters, source: FeatureS
 
 
 def _labels(name: str, p: LabelParameters, first: FeatureSource) -> LabelStream:
-    """The labels that a section describes, of the utterances of the first features."""
+    """Return the labels that a section describes, of the utterances of the first features."""
     dim, states = p.classes(), p.state_list()
     p.check_type()
     labels = p.labels(states, dict(zip(first.keys, first.lengths.tolist(), strict=True)), first.period)

@@ -21,7 +21,7 @@ _AHEAD, _LINE, _LINES = 3, 64, 8  # the first lines of the next window but two a
 
 @intrinsic
 def _at(typing: Any, address: Any, like: Any) -> Any:
-    """A pointer to elements like those of an array; nothing says how many there are, see `copy_frames`."""
+    """Return a pointer to elements like those of an array; nothing says how many there are, see `copy_frames`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))

@@ -40,12 +40,12 @@ class _Group:
     scales: np.ndarray | None
 
     def file(self, number: int) -> FeatureFile:
-        """The file of a number."""
+        """Return the file of a number."""
         return self.files[number if self.numbers is None else int(np.searchsorted(self.numbers, number))]
 
 
 def _listed(script: Script, number: int) -> FeatureFile:
-    """A file of a script. An error in it says where the file is listed."""
+    """Return a file of a script. An error in it says where the file is listed."""
     path = script.files[number]
     try:
         return FeatureFile(path)
@@ -138,7 +138,7 @@ class FeatureSource:
         return self.script.paths[0]
 
     def place(self, utterance: int) -> str:
-        """Return where an utterance is listed, for messages."""
+        """Return the place in the list of an utterance, for messages."""
         return self.script.place(utterance)
 
     def _find_lengths(self) -> None:
@@ -188,7 +188,7 @@ class FeatureSource:
         return groups
 
     def _opened(self, numbers: np.ndarray) -> Iterator[tuple[_Group, Any]]:
-        """The groups of files of these numbers (one per utterance), and which utterances each has."""
+        """Yield the groups of files of these numbers (one per utterance), and which utterances each has."""
         if self._groups is not None:
             groups = self._groups
         else:

@@ -42,13 +42,13 @@ class Header:
         return bool(self.code & COMPRESSED) and self.code != STREAM
 
     def pack(self) -> bytes:
-        """The 12 bytes."""
+        """Return the 12 bytes."""
         frames = self.frames + 4 * self.compressed
         return struct.pack(">iiHH" if self.big else "<iiHH", frames, self.period, self.frame_bytes, self.code)
 
 
 def kind_code(name: str) -> int:
-    """The number of a kind like USER or MFCC_E_D_A; DataError if there is none."""
+    """Return the number of a kind like USER or MFCC_E_D_A; DataError if there is none."""
     base, *qualifiers = name.upper().split("_")
     codes = {text: code for code, text in BASES.items() if code != STREAM}
     known = QUALIFIERS | {"C": COMPRESSED}
@@ -66,7 +66,7 @@ def kind_code(name: str) -> int:
 
 
 def kind_name(code: int, guid: bytes = b"") -> str:
-    """The name of a kind; two files belong together only if theirs are the same."""
+    """Return the name of a kind; two files belong together only if theirs are the same."""
     if code == STREAM:
         return "USER;" + guid.hex()
     return BASES[code & 63] + "".join("_" + name for name, bit in QUALIFIERS.items() if code & bit)
@@ -75,7 +75,7 @@ def kind_name(code: int, guid: bytes = b"") -> str:
 def make_header(
     frames: int, dim: int, *, period: int = 100000, kind: str = "USER", big: bool = True, compressed: bool = False
 ) -> Header:
-    """The header of a file to be written."""
+    """Return the header of a file to be written."""
     code = kind_code(kind) | COMPRESSED * compressed
     compressed = bool(code & COMPRESSED)
     if not 0 < dim <= MOST_VALUES:
@@ -93,7 +93,7 @@ def _fits(frames: int, size: int, code: int, length: int) -> bool:
 
 
 def parse_header(head: bytes, length: int, path: str) -> Header:
-    """The header in the first bytes (28 if there are so many) of a file of `length` bytes, or a DataError."""
+    """Return the header in the first bytes (28 if there are so many) of a file of `length` bytes, or a DataError."""
     if len(head) < HEADER:
         raise DataError(
             f"{path} is not an HTK feature file: it has {length} bytes, the header alone has {HEADER}.", path=path
@@ -139,7 +139,7 @@ def parse_header(head: bytes, length: int, path: str) -> Header:
 
 
 def scales(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A and B (float32[dim] each) with which values become int16: s = A x - B."""
+    """Return a and B (float32[dim] each) with which values become int16: s = A x - B."""
     low, high = values.min(axis=0, initial=np.inf), values.max(axis=0, initial=-np.inf)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         a = np.float64(2 * 32767) / (high.astype(np.float64) - low)
@@ -155,5 +155,5 @@ def compress(values: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def expand(shorts: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return what `compress` made, as float32."""
+    """Expand the int16 values of `compress` to float32."""
     return ((shorts.astype(np.float32) + b) / a).astype(np.float32)

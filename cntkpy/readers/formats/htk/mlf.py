@@ -222,7 +222,7 @@ class _Ranges:
         self._pending.clear()
 
     def labels(self) -> Labels:
-        """All utterances that have ranges."""
+        """Return all utterances that have ranges."""
         self._flush()
         count = len(self.keys)
         owners = np.concatenate([np.empty(0, np.int32), *self._owners])

@@ -43,7 +43,7 @@ _LONG = len(str(LARGEST))
 
 
 def _number(text: bytes) -> int:
-    """A number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large."""
+    """Return a number without sign; its fraction is dropped. -1 if it is none, -2 if it is too large."""
     match = _number_of.match(text)
     if not match:
         return -1
@@ -57,7 +57,7 @@ _NONE = (0, 0, 0)
 
 
 def _range(content: bytes, states: dict[bytes, int] | None) -> tuple[int, tuple[int, int, int], tuple[int, int]]:
-    """Return what is wrong with a range, the range, and where what is wrong begins and ends."""
+    """Return the error code of a range, the range, and the begin and end of the wrong text."""
     fields = _field.findall(content)
     everything = 0, len(content)
     if len(fields) < 3 or (states is None and len(fields) != 4):
@@ -84,7 +84,7 @@ def _range(content: bytes, states: dict[bytes, int] | None) -> tuple[int, tuple[
 
 
 def _place(content: bytes, field: int) -> tuple[int, int]:
-    """Return where a field begins and ends."""
+    """Return the begin and end of a field."""
     return list(_field.finditer(content))[field].span()
 
 

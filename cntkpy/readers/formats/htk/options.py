@@ -23,7 +23,7 @@ def create_features(section: ConfigParameters, setting: Setting) -> UtteranceFea
 
 
 def features_of(name: str, inside: ConfigParameters, setting: Setting) -> UtteranceFeatures:
-    """The features that a section describes, as a deserializer."""
+    """Return the features that a section describes, as a deserializer."""
     p = FeatureParameters(inside)
     return make_features(name, p, p.source, setting, "HTKDeserializer")
 
@@ -40,7 +40,7 @@ def create_labels(section: ConfigParameters, setting: Setting) -> UtteranceLabel
 
 
 def labels_of(name: str, inside: ConfigParameters, setting: Setting) -> UtteranceLabels:
-    """The labels that a section describes, as a deserializer."""
+    """Return the labels that a section describes, as a deserializer."""
     p = LabelParameters(inside)
     if p.boundaries and setting.frame_mode:
         raise p.error("phoneBoundaries", "not in frame mode")

@@ -58,7 +58,7 @@ class FeatureParameters(Declared):
     )
 
     def source(self, *, energy: bool = False) -> FeatureSource:
-        """The files; `energy`: `addEnergy` counts."""
+        """Return the files; `energy`: `addEnergy` counts."""
 
         from .features import FeatureSource
         from .script import read_script
@@ -82,7 +82,7 @@ class FeatureParameters(Declared):
         return None if width > 1 and self.dim % width == 0 else self.dim * width
 
     def size_advice(self, wanted: int) -> str | None:
-        """Say which window is meant."""
+        """Return a hint that names the likely window."""
         return window_advice(wanted, self.given("contextWindow"))
 
 
@@ -108,7 +108,7 @@ class LabelParameters(UtteranceLabelParameters):
     chunk_size = Parameter("chunkSizeInBytes", SIZE, default=None, ignored="label files are read at once.")
 
     def paths(self) -> Sequence[str]:
-        """The label files."""
+        """Return the label files."""
         from cntkpy.readers.utterances.lists import read_lines
 
         if self.mlf is not None:
@@ -126,13 +126,13 @@ class LabelParameters(UtteranceLabelParameters):
         return listed
 
     def state_list(self) -> LabelMap | None:
-        """The states, if the labels name them."""
+        """Return the states, if the labels name them."""
         from cntkpy.readers.utterances.labels import read_states
 
         return read_states(str(self.states)) if self.states else None
 
     def labels(self, states: LabelMap | None, frames: Mapping[str, int] | None, period: int) -> Labels:
-        """The labels of utterances of these lengths (None: of all). period: of a frame of theirs, see `mlf`."""
+        """Return the labels of utterances of these lengths (None: of all). period: of a frame of theirs, see `mlf`."""
         from .mlf import read_labels_of
 
         paths = self.paths()

@@ -36,7 +36,7 @@ class Script:
         return len(self.keys)
 
     def place(self, utterance: int) -> str:
-        """Return where the utterance is listed, for messages."""
+        """Return the place in the list of the utterance, for messages."""
         return f"{self.paths[self.source[utterance]]}, line {self.lines[utterance]}"
 
     def select(self, which: np.ndarray) -> Script:
@@ -56,7 +56,7 @@ class Script:
 
 
 def key_of(name: str) -> str:
-    """The name of an utterance without its extension.
+    """Return the name of an utterance without its extension.
 
     >>> key_of("a.b/c.d.mfc"), key_of("a.b/c")
     ('a.b/c.d', 'a.b/c')
@@ -66,7 +66,7 @@ def key_of(name: str) -> str:
 
 
 def expand_dots(line: str, script: str) -> str:
-    """The first `...` of a line replaced by the folder of the script file."""
+    """Return the first `...` of a line replaced by the folder of the script file."""
     return line.replace("...", os.path.dirname(script) or ".", 1)  # noqa: PTH120  keeps the spelling of the path
 
 

@@ -37,7 +37,7 @@ class HTKReaderParameters(UtteranceReaderParameters):
     )
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of streams; also those inside `input` and `output`."""
+        """Yield the sections of streams; also those inside `input` and `output`."""
         result = find_sections(self.config)
         for role, sections, declared in (
             ("features", result.features, FeatureParameters),

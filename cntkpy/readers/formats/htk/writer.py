@@ -58,7 +58,7 @@ class Output:
         return str(Path(str(self._folder)) / f"{key_of(utterance).lstrip('/')}.{self._ext}")
 
     def path(self, number: int, key: int | str | None) -> str:
-        """The file of utterance `number`, which the reader calls `key`."""
+        """Return the file of utterance `number`, which the reader calls `key`."""
         if self.paths is None:
             if key is None:
                 raise DataError(
@@ -108,7 +108,7 @@ class HTKWriter:
         return any(output.paths is None for output in self.outputs)
 
     def set_key(self, key: int | str) -> None:
-        """Return what the reader calls the utterance that is written next."""
+        """Set the reader's key of the utterance that is written next."""
         self._key = key
 
     def spare(self, paths: Iterable[str]) -> None:
@@ -121,7 +121,7 @@ class HTKWriter:
         return [output.name for output in self.outputs if output.scaled]
 
     def set_prior(self, node: str, prior: np.ndarray) -> None:
-        """Return how frequent the classes of a node are."""
+        """Set the prior probabilities of the classes of a node."""
         for output in self.outputs:
             if output.name == node and output.scaled:
                 if prior.size != output.dim:
@@ -129,7 +129,7 @@ class HTKWriter:
                 output.prior = prior.reshape(-1).astype(np.float64)
 
     def sections(self) -> dict[str, str]:
-        """The nodes that are written."""
+        """Return the nodes that are written."""
         return {output.name: "HTK" for output in self.outputs}
 
     def save(self, data: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ class HTKWriterParameters(Declared):
     nodes = Parameter("outputNodeNames", array(TEXT), default="()", help="The nodes; every one needs a section.")
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of nodes, also those inside `write`."""
+        """Yield the sections of nodes, also those inside `write`."""
         for _, inside in node_sections(self.config):
             yield Part("node", inside, (OutputParameters,))
 
@@ -57,7 +57,7 @@ class OutputParameters(Declared):
 
 
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
-    """The sections that say how a node is written, also those inside a section called `write`."""
+    """Yield the sections that say how a node is written, also those inside a section called `write`."""
     p = OutputParameters
     for name, inside in section.inner():
         if any(parameter.stands_in(inside) for parameter in (p.file, p.dim, p.path)):
@@ -67,5 +67,5 @@ def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParame
 
 
 def node_name(name: str, section: ConfigParameters) -> str:
-    """The node that a section called `name` is about."""
+    """Return the node that a section called `name` is about."""
     return str(OutputParameters.node.read(section) or name)

@@ -69,11 +69,11 @@ class Base64File:
         return len(self._begins)
 
     def place(self, record: int) -> str:
-        """Return where a picture stands, for messages."""
+        """Return the place of a picture, for messages."""
         return f"{self.path}, line {record + 1}"
 
     def name(self, record: int) -> str:
-        """Return what a picture is called in messages."""
+        """Return the name of a picture in messages."""
         return f"line {record + 1}"
 
     @property
@@ -82,11 +82,11 @@ class Base64File:
         return [self.path]
 
     def source(self, record: int) -> tuple[str, int | None]:
-        """The file, and the line of a picture."""
+        """Return the file, and the line of a picture."""
         return self.path, record + 1
 
     def encoded(self, record: int) -> bytes:
-        """The bytes of a picture."""
+        """Return the bytes of a picture."""
         begin, end = int(self._begins[record]), int(self._ends[record])
         plain = self._data.local and not self._data.packed
         text = read_file(self.path, begin, end - begin) if plain else self._data.bytes(begin, end - begin)

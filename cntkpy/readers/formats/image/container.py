@@ -51,7 +51,7 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
 
 
 def _where(path: str) -> str | None:
-    """Return where a file that is not there was looked for."""
+    """Return a note on the folder in which a missing file was searched."""
     relative = "the path begins at the current directory; .../ in front stands for the folder of the map file"
     return None if Path(path).is_absolute() else relative
 
@@ -70,7 +70,7 @@ def _read(path: str, begin: int, count: int | None) -> bytes:
 
 
 def _zip(path: str) -> zipfile.ZipFile:
-    """An archive; of one behind a URL only the members that are asked for are read."""
+    """Return an archive; of one behind a URL only the members that are asked for are read."""
     if is_url(path):
         file = RemoteBytes(path).stream()
         return zipfile.ZipFile(file)
@@ -90,7 +90,7 @@ class Archives:
         return member in self._archive(archive).NameToInfo
 
     def read(self, archive: str, member: str) -> bytes:
-        """All bytes of a member."""
+        """Return all bytes of a member."""
         opened = self._archive(archive)
         info = opened.NameToInfo.get(member)
         if info is None:

@@ -15,7 +15,7 @@ from .sizes import segment, size_of
 MOST_BYTES = 1 << 28
 """No encoded picture may be larger: a container that claims more is broken, or a bomb."""
 BLANK, BLANK_PIXELS = 2000, 1 << 26
-"""A picture may have so many pixels for each of its bytes, or so many in all: scans of blank pages do."""
+"""Most pixels of a picture for each of its bytes, or in all: scans of blank pages have many."""
 _SCAN = {0xDA}
 
 

@@ -38,19 +38,19 @@ class Listing(Protocol):
         ...
 
     def name(self, record: int) -> str:
-        """Return what a picture is called."""
+        """Return the name of a picture."""
         ...
 
     def place(self, record: int) -> str:
-        """Return where a picture is listed."""
+        """Return the place in the list of a picture."""
         ...
 
     def source(self, record: int) -> tuple[str, int | None]:
-        """The file that lists a picture, and its line, if it has lines."""
+        """Return the file that lists a picture, and its line, if it has lines."""
         ...
 
     def encoded(self, record: int) -> bytes:
-        """The bytes of a picture."""
+        """Return the bytes of a picture."""
         ...
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class Pictures:
         return self.chain.channels_first
 
     def read(self, record: int) -> np.ndarray:
-        """The decoded picture. Raises PictureError with its place in the list."""
+        """Return the decoded picture. Raises PictureError with its place in the list."""
         try:
             data = self._kept.get(record)
             if data is None:
@@ -199,11 +199,11 @@ class Pictures:
         np.copyto(into, made, casting="unsafe")
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """The labels of a chunk."""
+        """Return the labels of a chunk."""
         return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """The labels of these sequences, or the streams beside."""
+        """Return the labels of these sequences, or the streams beside."""
         if self._beside is not None:
             return self._beside.load_sequences(sequences)
         if self._label is None or self.listing.classes is None:

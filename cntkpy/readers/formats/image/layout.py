@@ -20,7 +20,7 @@ class Transpose:
     seed: int = 0
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A view."""
+        """Return a view."""
         return picture[None] if picture.ndim == 2 else picture.transpose(2, 0, 1)
 
 
@@ -32,7 +32,7 @@ class Cast:
     seed: int = 0
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A new picture, or the same one."""
+        """Return a new picture, or the same one."""
         return picture.astype(self.dtype, copy=False)
 
 

@@ -56,7 +56,9 @@ class MapFile:
         return len(self._starts)
 
     def name(self, record: int) -> str:
-        """The path of a picture as the map file has it, without quotes, with `...` replaced by the file's folder."""
+        """Return the path of a picture as the map file has it, without quotes, with `...` replaced by the file's
+        folder.
+        """
         raw = self._data[self._starts[record] : self._stops[record]].strip(b"\r")
         if len(raw) > 1 and raw[:1] == raw[-1:] == b'"':
             raw = raw[1:-1]
@@ -64,7 +66,7 @@ class MapFile:
         return self._folder + text[3:] if text.startswith("...") else text
 
     def place(self, record: int) -> str:
-        """Return where a picture is listed, for messages."""
+        """Return the place in the list of a picture, for messages."""
         return f"{self.path}, line {record + 1}"
 
     @property
@@ -74,11 +76,11 @@ class MapFile:
         return list(dict.fromkeys(inside[0] if (inside := split(name)) else name for name in names))
 
     def source(self, record: int) -> tuple[str, int | None]:
-        """The file, and the line of a picture."""
+        """Return the file, and the line of a picture."""
         return self.path, record + 1
 
     def encoded(self, record: int) -> bytes:
-        """The bytes of a picture."""
+        """Return the bytes of a picture."""
         path = self.name(record)
         inside = split(path) if "@" in path else None
         return read_file(path) if inside is None else self._archives.read(*inside)

@@ -25,7 +25,9 @@ MAKERS = {"imagedeserializer": create_images, "base64imagedeserializer": create_
 
 
 def pictures_before_mean(section: ConfigParameters, precision: str = "float") -> tuple[Pictures, int]:
-    """The pictures of a reader section as they reach Mean (or Transpose, if there is none), and its maxErrors."""
+    """Return the pictures of a reader section as they reach Mean (or Transpose, if there is none), and its
+    maxErrors.
+    """
     if ReaderParameters.deserializers.find(section):
         p = CompositeParameters(section)
         for deserializer in p.deserializers:
@@ -44,7 +46,7 @@ def pictures_before_mean(section: ConfigParameters, precision: str = "float") ->
 def mean_picture(
     pictures: Pictures, *, max_errors: int = 0, threads: int | None = None, progress: Callable[[int], Any] | None = None
 ) -> np.ndarray:
-    """The mean of all samples, float32 (height, width, channels), summed in double precision.
+    """Return the mean of all samples, float32 (height, width, channels), summed in double precision.
 
     max_errors: pictures that cannot be read to leave out; progress: called with the number of pictures done. Raises
     DataError if pictures differ in size.

@@ -48,7 +48,7 @@ PLANES = LAYOUTS[:2]
 
 
 def transform_parts(sections: Sequence[ConfigParameters]) -> Iterator[Part]:
-    """The sections of transforms, and what each declares."""
+    """Yield the sections of transforms, and what each declares."""
     for section in sections:
         try:
             entry = find_entry(TRANSFORM, TransformTypeParameters(section).type)
@@ -80,13 +80,13 @@ class StreamParameters(Declared):
         return self.transforms is None and self.label_dim is None
 
     def idle(self) -> Iterator[tuple[str, str, str]]:
-        """A section without its mark."""
+        """Yield a section without its mark."""
         if self.is_left_out():
             hint = "write labelDim=10 (the number of classes) for labels, transforms=([type=...]) for pictures"
             yield "", "makes no stream: it has neither labelDim nor transforms", hint
 
     def named_parts(self) -> Iterator[Part]:
-        """The transforms."""
+        """Return the transforms."""
         return transform_parts(self.transforms or ())
 
     def sample_size(self) -> int | None:
@@ -215,12 +215,12 @@ class OldFeatureParameters(CropParameters, ScaleParameters, ColorParameters, Int
     grayscale = Parameter("grayscale", BOOLEAN, default=None, help="Read one channel; if absent, for channels=1.")
 
     def check_together(self) -> None:
-        """Return what every transform checks."""
+        """Run the checks of every transform."""
         for kind in OldFeatureParameters.__bases__:
             kind.check_together(self)  # type: ignore[attr-defined]
 
     def idle(self) -> Iterator[tuple[str, str, str]]:
-        """A shift of colours that lacks a part; without the others nothing is asked for."""
+        """Return a shift of colours that lacks a part; without the others nothing is asked for."""
         return IntensityParameters.idle(self)
 
 
@@ -251,7 +251,7 @@ class ImageReaderParameters(Declared):
         self.streams()
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of pictures and labels."""
+        """Yield the sections of pictures and labels."""
         for role, (_, section), declared in self._sections():
             yield Part(role, section, (declared,))
 
@@ -279,7 +279,7 @@ class ImageReaderParameters(Declared):
 
 
 def old_pictures(p: ImageReaderParameters, precision: str, *, until_mean: bool = False) -> Pictures:
-    """The deserializer that the old form stands for."""
+    """Return the deserializer that the old form stands for."""
     import numpy as np
 
     from cntkpy.readers.common.corpus import Corpus

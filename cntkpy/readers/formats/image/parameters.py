@@ -167,7 +167,7 @@ class ColorParameters(Declared):
                     raise self.error(name, f"a radius lies between 0 and 1, not at {radius:g}")
 
     def idle(self) -> Iterator[tuple[str, str, str]]:
-        """A transform whose radii are all 0."""
+        """Yield a transform whose radii are all 0."""
         radii = (self.brightness, self.contrast, self.saturation)
         if self.given("type") is not None and not any(any(radius.distinct()) for radius in radii):
             yield "type", "changes nothing: every radius is 0", "write brightnessRadius=0.2, or leave the transform out"
@@ -189,7 +189,7 @@ class IntensityParameters(Declared):
                 raise self.error("intensityStdDev", f"{deviation:g} is not a standard deviation", "write 0 or more")
 
     def idle(self) -> Iterator[tuple[str, str, str]]:
-        """A shift without its axes, or of no size."""
+        """Yield a shift without its axes, or of no size."""
         shifts = any(self.deviation.distinct())
         place = next(filter(self.given, ("type", "intensityStdDev", "intensityFile")), None)
         if place is None or (shifts and self.intensity_file):
@@ -206,7 +206,7 @@ class MeanParameters(Declared):
     mean_file = Parameter("meanFile", PATH, default="", help="OpenCV XML file; `cntkpy convert --mean` makes one.")
 
     def idle(self) -> Iterator[tuple[str, str, str]]:
-        """A transform without its picture."""
+        """Yield a transform without its picture."""
         if self.given("type") is not None and not self.mean_file:
             hint = "add meanFile=FILE; `cntkpy convert --mean` makes one"
             yield "type", "subtracts nothing: there is no meanFile", hint

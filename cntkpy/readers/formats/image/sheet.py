@@ -51,7 +51,7 @@ def write_sheet(path: Path, reader: Any, minibatch: Minibatch) -> int:
 
 
 def _labels(minibatch: Minibatch, pictures: set[str]) -> list[str]:
-    """Return what stands under each picture: the classes of streams in which every sample has a single one."""
+    """Return the caption of each picture: the classes of streams with a single class per sample."""
     texts: list[list[str]] = [[] for _ in range(minibatch.num_sequences)]
     for name, data in minibatch.streams.items():
         layout = minibatch.layouts[name]

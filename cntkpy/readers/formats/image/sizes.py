@@ -31,7 +31,7 @@ def size_of(data: bytes) -> Size | None:
 
 
 def segment(data: bytes, markers: Container[int]) -> int:
-    """Return where the first segment of a JPEG file with one of these markers begins; the end of the data if there is
+    """Return the start of the first segment of a JPEG file with one of these markers; the end of the data if there is
     none."""
     position, end = 2, len(data) - 3
     while position < end and data[position] == 0xFF:
@@ -89,7 +89,7 @@ def _pam(data: bytes) -> Size:
 
 
 def _tiff(data: bytes) -> Size:
-    """The largest numbers that any of its directories gives as width and height."""
+    """Return the largest numbers that any of its directories gives as width and height."""
     order = "<" if data[:2] == b"II" else ">"
     (version,) = struct.unpack_from(order + "H", data, 2)
     big = version == 43

@@ -34,7 +34,9 @@ AHEAD = 4
 
 
 def pictures_in(data: Deserializer) -> list[tuple[Pictures, np.ndarray | None]]:
-    """The picture streams of a deserializer, each with its sequence numbers by that of the reader (None: the same)."""
+    """Return the picture streams of a deserializer, each with its sequence numbers by that of the reader (None: the
+    same).
+    """
     if isinstance(data, Pictures):
         return [(data, None)]
     if not isinstance(data, Bundle | SideBySide):
@@ -215,7 +217,7 @@ class _Ahead:
         """Nothing is held back: what was begun is started over."""
 
     def set_state(self, state: None) -> None:
-        """Drop what was begun, and wait until nothing works on it."""
+        """Drop the started pictures, and wait until no thread works on them."""
         for item in self._begun:
             for work in item.work:
                 work.cancel()

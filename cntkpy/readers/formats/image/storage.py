@@ -14,7 +14,7 @@ from cntkpy.readers.formats.image.transforms.opencv import opencv
 
 
 def read_matrices(path: str) -> dict[str, np.ndarray]:
-    """All matrices float64 (rows, cols), and numbers as arrays (1, 1), by name."""
+    """Return all matrices float64 (rows, cols), and numbers as arrays (1, 1), by name."""
     try:
         root = ElementTree.fromstring(read_input(path))
     except OSError as error:
@@ -55,7 +55,7 @@ def _matrix(node: ElementTree.Element, path: str) -> np.ndarray:
 
 
 def read_mean(path: str) -> np.ndarray:
-    """A mean picture, float32 (height, width, channels), or (height, width) if it has one channel."""
+    """Return a mean picture, float32 (height, width, channels), or (height, width) if it has one channel."""
     matrices = read_matrices(path)
     missing = [name for name in ("Channel", "Row", "Col", "MeanImg") if name not in matrices]
     if missing:
@@ -76,7 +76,9 @@ def read_mean(path: str) -> np.ndarray:
 
 
 def read_axes(path: str) -> tuple[np.ndarray, np.ndarray]:
-    """The main axes of colours: how far they reach float64[3], and their directions float64[3, 3], a column each."""
+    """Return the main axes of colours: how far they reach float64[3], and their directions float64[3, 3], a column
+    each.
+    """
     matrices = read_matrices(path)
     for name, size in (("EigVal", 3), ("EigVec", 9)):
         if name not in matrices or matrices[name].size != size:

@@ -17,7 +17,7 @@ from cntkpy.readers.parameters import DeserializerParameters, ReaderParameters
 
 
 def subtracted_pictures(section: ConfigParameters) -> dict[str, np.ndarray]:
-    """The mean picture of each stream that has one, float32 with the axes of its samples.
+    """Return the mean picture of each stream that has one, float32 with the axes of its samples.
 
     Args:
         section: of a reader.
@@ -38,7 +38,7 @@ def subtracted_pictures(section: ConfigParameters) -> dict[str, np.ndarray]:
 
 
 def _chains(section: ConfigParameters) -> Iterator[tuple[str, Chain, int]]:
-    """The streams of pictures: names, transforms, channels of decoded pictures."""
+    """Yield the streams of pictures: names, transforms, channels of decoded pictures."""
     dtype = np.dtype(np.float32)
     if ReaderParameters.deserializers.find(section):
         for deserializer in CompositeParameters(section).deserializers:

@@ -126,7 +126,7 @@ class Table:
         return list(dict.fromkeys(path for path, _ in self.files.places))
 
     def place(self, number: int) -> str:
-        """Return where an entry stands, for messages."""
+        """Return the place of an entry, for messages."""
         from . import object_kernels as k
 
         if self.lines is not None:
@@ -155,7 +155,7 @@ class Table:
             self.entries[rows, k.COLS] = 1
 
     def find(self, keys: Sequence[str]) -> np.ndarray:
-        """The entries of these keys, int64; -1 for one that is not there.
+        """Return the entries of these keys, int64; -1 for one that is not there.
 
         Raises:
             DataError: one of them is in the table twice.
@@ -226,7 +226,7 @@ class Table:
         return self._part(which, 0)
 
     def first_column(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same of columns."""
+        """Return the same of columns."""
         return self._part(which, 1)
 
     def _part(self, which: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
@@ -253,7 +253,7 @@ class Table:
 
 
 def open_table(text: str, expect: int, where: str = "", name: str = "data") -> Table:
-    """The table that a specifier denotes.
+    """Return the table that a specifier denotes.
 
     Args:
         text: an rspecifier.
@@ -333,7 +333,7 @@ def _index(place: Place, expect: int) -> Table:
 
 
 def _form(entries: np.ndarray, expect: int) -> int:
-    """Return what is looked for after these entries: the first that has frames decides it for labels."""
+    """Return the form expected after these entries: the first entry with frames decides it for labels."""
     from . import object_kernels as k
 
     some = np.flatnonzero(entries[:, k.ROWS] > 0)
@@ -343,7 +343,7 @@ def _form(entries: np.ndarray, expect: int) -> int:
 
 
 def _keys(file: FileBytes, entries: np.ndarray, names: np.ndarray) -> list[str]:
-    """The keys of these entries; `names` has their bytes, one after the other, unless one is too long."""
+    """Return the keys of these entries; `names` has their bytes, one after the other, unless one is too long."""
     from . import object_kernels as k
 
     sizes = entries[:, k.KEY_END] - entries[:, k.KEY]
@@ -358,7 +358,7 @@ def _keys(file: FileBytes, entries: np.ndarray, names: np.ndarray) -> list[str]:
 
 
 def read_lines(path: str, kind: str) -> list[tuple[int, str]]:
-    """The lines of a list with their numbers (from 1), without blank ones.
+    """Return the lines of a list with their numbers (from 1), without blank ones.
 
     Raises:
         DataError: it cannot be read.
@@ -372,7 +372,7 @@ def read_lines(path: str, kind: str) -> list[tuple[int, str]]:
 
 
 def _script(place: Place, expect: int, name: str) -> Table:
-    """The table that a script file lists; nothing is opened yet."""
+    """Return the table that a script file lists; nothing is opened yet."""
     from . import object_kernels as k
 
     if place.packed or place.offset:
@@ -442,7 +442,7 @@ def _readable(table: Table) -> Table:
 
 
 def object_error(code: int, file: FileBytes, byte: int, place: str, key: str, expect: int | None = None) -> DataError:
-    """Return what is wrong with an object: the file, the byte, the key."""
+    """Return the error of an object, with the file, the byte and the key."""
     from . import object_kernels as k
 
     labels = expect is not None and expect != k.MATRICES

@@ -97,7 +97,7 @@ class KaldiFrames:
         return self.matrices.table.paths
 
     def place(self, utterance: int) -> str:
-        """Return where an utterance is listed, for messages."""
+        """Return the place in the list of an utterance, for messages."""
         path, noun, numbers = self._places
         return f"{path}, {noun} {numbers[utterance]}"
 
@@ -127,7 +127,7 @@ class KaldiFrames:
 
 
 def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
-    """The features that a section describes.
+    """Return the features that a section describes.
 
     Args:
         p: the section.
@@ -163,7 +163,7 @@ def open_features(p: KaldiFeatureParameters, dtype: np.dtype) -> KaldiFrames:
 
 
 def _whole_table(p: KaldiFeatureParameters, table: Table, dtype: np.dtype, transform: Transform | None) -> KaldiFrames:
-    """All utterances of a table; empty ones are left out with a warning."""
+    """Return all utterances of a table; empty ones are left out with a warning."""
     from . import object_kernels as k
 
     matrices = Matrices(table, np.arange(len(table)), dtype)

@@ -20,7 +20,7 @@ from .parameters import KaldiLabelParameters, named_in, specifier_of
 def open_labels(
     p: KaldiLabelParameters, wanted: Container[str] | None, delay: int = 0
 ) -> tuple[Labels, int, np.ndarray | None, LabelMap | None]:
-    """The labels that a section describes.
+    """Return the labels that a section describes.
 
     Args:
         p: the section.

@@ -36,7 +36,7 @@ class Classes:
     which: np.ndarray
 
     def place(self, utterance: int) -> str:
-        """Return where an utterance stands."""
+        """Return the place of an utterance."""
         return self.table.place(int(self.which[utterance]))
 
 
@@ -101,7 +101,7 @@ def read_classes(
 
 
 def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
-    """Return where to divide these entries: at `parts`, and this often that some MB are read together."""
+    """Return the indices that divide these entries: at `parts`, and after every `_BYTES_TOGETHER` bytes."""
     from . import object_kernels as k
 
     groups = np.cumsum(table.entries[which, k.END] - table.entries[which, k.DATA]) // _BYTES_TOGETHER
@@ -109,7 +109,7 @@ def _cut(table: Table, which: np.ndarray, parts: np.ndarray) -> list[int]:
 
 
 def _content(file: FileBytes, table: Table, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of these entries, one after the other, and where each begins."""
+    """Return the bytes of these entries, one after the other, and where each begins."""
     from . import object_kernels as k
 
     begins = table.entries[which, k.DATA]
@@ -134,7 +134,7 @@ def _decide(table: Table, which: np.ndarray) -> None:
 
 
 def _label_error(code: int, path: str, byte: int, frame: int, key: str, content: bytes) -> DataError:
-    """Return what is wrong with labels. content: of an entry in text, its line."""
+    """Return the error of labels. content: the line of an entry in text."""
     from . import text_kernels as k
 
     if code == k.NOT_ONE_LABEL and _ONE_LIST.fullmatch(content):

@@ -358,7 +358,7 @@ class _Rows:
 
 
 def parse_matrix(file: FileBytes, begin: int, end: int, count: int, key: str) -> np.ndarray:
-    """The `count` numbers of a matrix in text, float64[count], which end with `]` before `end`."""
+    """Return the `count` numbers of a matrix in text, float64[count], which end with `]` before `end`."""
     from . import text_kernels as k
 
     text = np.zeros(end - begin + k.PADDING, np.uint8)

@@ -118,7 +118,7 @@ def _vector(data: Bytes, position: Int, end: Int, left: Int, row: Int64s):
 
 @part
 def end_of_integers(data: Bytes, position: Int, end: Int):
-    """Return where a vector of integers ends whose size, after a 4, is at `position`; -1 if there is none.
+    """Return the end of a vector of integers whose size, after a 4, is at `position`; -1 if there is none.
 
     The file has room for all of them before the first is looked at.
     """
@@ -137,7 +137,7 @@ def end_of_integers(data: Bytes, position: Int, end: Int):
 
 @part
 def end_of_posteriors(data: Bytes, position: Int, end: Int):
-    """Return where posteriors end whose number of frames, after a 4, is at `position`; -1 if there are none.
+    """Return the end of posteriors whose number of frames, after a 4, is at `position`; -1 if there are none.
 
     Every number is demanded to lie before `end` before it is read.
     """
@@ -236,7 +236,7 @@ def _bracketed(data: Bytes, position: Int, end: Int, row: Int64s):
 
 @part
 def _object(data: Bytes, position: Int, end: Int, left: Int, expect: Int, row: Int64s):
-    """Return what is at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of
+    """Read the object at a byte of the window, as `read_object` does; row[OBJECT], row[DATA], row[END] are bytes of
     it."""
     row[OBJECT] = position
     if position < 0 or position >= end:
@@ -272,7 +272,7 @@ def _object(data: Bytes, position: Int, end: Int, left: Int, expect: Int, row: I
 
 @kernel
 def read_object(data: Bytes, position: Int, end: Int, left: Int, base: Int, expect: Int, row: Int64s):
-    """Return what is at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
+    """Read the object at a byte of a file: fill row[OBJECT..END], return a code and the offending byte.
 
     data: uint8[n]; end <= n; base: where the window begins in the file; at: a byte of the window; row: int64[8]. Every
     index is compared with `end` before it is used; whatever sizes the file tells are compared with what is left of it.

@@ -51,7 +51,7 @@ def is_specifier(value: str) -> bool:
 
 
 def specifier_of(value: str) -> tuple[str, str]:
-    """The specifier that a file holds, or that is there itself: it, and the file.
+    """Return the specifier that a file holds, or that is there itself: it, and the file.
 
     Raises:
         DataError: there is no such file.
@@ -156,7 +156,7 @@ class KaldiFeatureParameters(Declared):
         return self.dim * (sum(self.window) + 1)
 
     def size_advice(self, wanted: int) -> str | None:
-        """Say which window is meant."""
+        """Return a hint that names the likely window."""
         return window_advice(wanted, self.given("contextWindow"))
 
 
@@ -228,7 +228,7 @@ class KaldiReaderParameters(UtteranceReaderParameters):
     buffer = Parameter("uttDerivativeBufferSize", TEXT, default=None, ignored="only sequence training needs it.")
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of streams."""
+        """Yield the sections of streams."""
         result = find_sections(self.config)
         for role, sections, declared in (
             ("features", result.features, KaldiFeatureParameters),

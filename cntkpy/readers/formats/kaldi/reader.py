@@ -41,7 +41,7 @@ def create_kaldi_reader(section: ConfigParameters, precision: str) -> Reader:
 
 
 def _assemble(p: KaldiReaderParameters, sections: Sections, dtype: np.dtype, *, frame_mode: bool) -> SideBySide:
-    """All streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
+    """Return all streams of the reader. Utterances that do not fit together are left out with a warning, to a limit."""
     streams = [(name, KaldiFeatureParameters(inside)) for name, inside in sections.features]
     features: list[Features] = []
     for name, item in streams:

@@ -77,7 +77,7 @@ class WriteSpecifier:
 
 
 def command_for_file(command: str, name: str = "data") -> tuple[str, str]:
-    """The command that writes once what a pipe would give, and the specifier that then is in its place.
+    """Return the command that writes once what a pipe would give, and the specifier that then is in its place.
 
     >>> command_for_file("copy-feats scp:a.scp ark:- ")
     ('copy-feats scp:a.scp ark:data.ark', 'ark:data.ark')
@@ -103,7 +103,7 @@ def _refuse_pipe(text: str, where: str, name: str) -> DataError:
 
 
 def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str = "data") -> Place:
-    """An extended filename: a path, `path:offset`, a command that unpacks a file.
+    """Return an extended filename: a path, `path:offset`, a command that unpacks a file.
 
     Args:
         text: the filename.
@@ -137,7 +137,7 @@ def parse_place(text: str, where: str = "", *, ranges: bool = False, name: str =
 
 
 def _unpacked(command: str) -> str | None:
-    """The only file that a command unpacks to standard output; None for any other command."""
+    """Return the only file that a command unpacks to standard output; None for any other command."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -161,7 +161,7 @@ def _bounds(text: str, where: str) -> tuple[Bounds, Bounds]:
 
 
 def parse_read_specifier(text: str, where: str = "", name: str = "data") -> ReadSpecifier:
-    """An rspecifier, such as `ark:feats.ark` or `scp,p:feats.scp`.
+    """Return an rspecifier, such as `ark:feats.ark` or `scp,p:feats.scp`.
 
     Options that only promise an order of keys are accepted; `p` is permissive.
 
@@ -183,7 +183,7 @@ def parse_read_specifier(text: str, where: str = "", name: str = "data") -> Read
 
 
 def parse_write_specifier(text: str) -> WriteSpecifier:
-    """A wspecifier: `ark:F`, `ark,t:F`, `scp:F`, `ark,scp:A,S`.
+    """Return a wspecifier: `ark:F`, `ark,t:F`, `scp:F`, `ark,scp:A,S`.
 
     Raises:
         DataError: it is malformed, has an unknown option, or writes to a command.

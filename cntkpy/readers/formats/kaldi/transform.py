@@ -100,7 +100,7 @@ class _Content:
         return self.data[self.position - count : self.position]
 
     def peek(self) -> str:
-        """The next token, or nothing if what comes next is none; it stays where it is."""
+        """Return the next token, or nothing if what comes next is none; it stays where it is."""
         position = self.position
         self._skip()
         begin = end = self.position
@@ -110,7 +110,7 @@ class _Content:
         return self.data[begin:end].decode("latin-1") if self.data[begin : begin + 1] == b"<" else ""
 
     def token(self) -> str:
-        """The next token."""
+        """Return the next token."""
         name = self.peek()
         if not name:
             raise self.error("a token such as <Splice> is expected", "is this an nnet1 file?")
@@ -129,7 +129,7 @@ class _Content:
         return self.data[begin : self.position].decode("latin-1")
 
     def number(self, kind: type, least: float = -(2**31)) -> float:
-        """A basic int32 or float."""
+        """Return a basic int32 or float."""
         if self.binary:
             size = self.take(1)[0]
             forms = {(int, 4): "<i", (float, 4): "<f", (float, 8): "<d"}
@@ -162,7 +162,7 @@ class _Content:
             raise self.error(f"the brackets hold more than numbers: {error}") from None
 
     def integers(self) -> list[int]:
-        """A vector of integers: the size of an element, their number, the elements."""
+        """Return a vector of integers: the size of an element, their number, the elements."""
         if not self.binary:
             numbers = [v for row in self.bracketed() for v in row]
             if not all(v.is_integer() for v in numbers):  # nor are infinities and nan
@@ -177,7 +177,7 @@ class _Content:
         return list(struct.unpack(f"<{count}i", self.take(4 * count)))
 
     def array(self, rows: int | None, cols: int) -> np.ndarray:
-        """A vector of `cols` numbers (rows is None), or a matrix of that shape."""
+        """Return a vector of `cols` numbers (rows is None), or a matrix of that shape."""
         if self.binary:
             token = self.take(3).decode("latin-1")
             known = {"FM ": ("<f4", 2), "DM ": ("<f8", 2), "FV ": ("<f4", 1), "DV ": ("<f8", 1)}
@@ -292,7 +292,7 @@ def _affine(content: _Content, name: str, inputs: int, outputs: int) -> Step:
 
 
 def _product(x: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """The product, summed in an order that does not depend on how many frames are asked for."""
+    """Return the product, summed in an order that does not depend on how many frames are asked for."""
     return np.einsum("td,od->to", x, by.astype(x.dtype))
 
 

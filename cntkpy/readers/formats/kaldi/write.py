@@ -22,7 +22,7 @@ def _basic(number: int) -> bytes:
 
 
 def matrix_bytes(rows: np.ndarray, as_text: bool = False) -> bytes:
-    """A matrix as it follows its key and a blank: FM of float32, DM of float64, or text."""
+    """Return a matrix as it follows its key and a blank: FM of float32, DM of float64, or text."""
     rows = np.asarray(rows)
     if as_text:
         lines = "".join("\n  " + " ".join(map(_shortest, row)) + " " for row in rows)
@@ -33,12 +33,12 @@ def matrix_bytes(rows: np.ndarray, as_text: bool = False) -> bytes:
 
 
 def _shortest(value: Any) -> str:
-    """A number in as few digits as read back the same."""
+    """Return a number in as few digits as read back the same."""
     return str(value).removesuffix(".0")
 
 
 def integers_bytes(classes: np.ndarray, as_text: bool = False) -> bytes:
-    """A vector of integers (an alignment) after its key and a blank."""
+    """Return a vector of integers (an alignment) after its key and a blank."""
     if as_text:
         return " ".join(map(str, classes.tolist())).encode() + b"\n"
     body = np.empty((len(classes), 5), np.uint8)
@@ -48,7 +48,7 @@ def integers_bytes(classes: np.ndarray, as_text: bool = False) -> bytes:
 
 
 def check_key(key: str) -> str:
-    """A key that archives can hold.
+    """Return a key that archives can hold.
 
     Raises:
         DataError: it is empty or has white space in it.

@@ -22,7 +22,8 @@ log = logging.getLogger("cntkpy.readers")
 
 
 def key_of(line: str) -> str:
-    """The key of an utterance: of a path the name of the file up to its first dot, else the first field as it is.
+    """Return the key of an utterance: of a path the name of the file up to its first dot, else the first field as it
+    is.
 
     A line with a length after its first field is one of a list of utterances, which has keys and no paths.
 
@@ -101,7 +102,7 @@ class Output:
         self._stack.close()
 
     def abandon(self, error: BaseException) -> None:
-        """Remove what was written of the archive."""
+        """Remove the written part of the archive."""
         self._stack.__exit__(type(error), error, None)
 
 
@@ -132,7 +133,7 @@ class KaldiWriter:
         self._targets.spare(paths)
 
     def sections(self) -> dict[str, str]:
-        """The nodes that are written."""
+        """Return the nodes that are written."""
         return {output.name: "Kaldi" for output in self.outputs}
 
     def save(self, data: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ class KaldiWriterParameters(Declared):
     most_warnings = Parameter("maxNumOverflowWarning", INTEGER, default="10", ignored="there is one per node.")
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of nodes."""
+        """Yield the sections of nodes."""
         for _, inside in node_sections(self.config):
             yield Part("node", inside, (KaldiOutputParameters,))
 
@@ -51,7 +51,7 @@ class KaldiOutputParameters(Declared):
         self.specifier()
 
     def specifier(self) -> WriteSpecifier | None:
-        """Return what `Kaldicmd` says, if it is given."""
+        """Return the parsed `Kaldicmd`; None if it is not set."""
         if self.archive is None:
             return None
         try:
@@ -62,7 +62,7 @@ class KaldiOutputParameters(Declared):
 
 
 def node_sections(section: ConfigParameters) -> Iterator[tuple[str, ConfigParameters]]:
-    """The sections that say how a node is written."""
+    """Yield the sections that say how a node is written."""
     p = KaldiOutputParameters
     for name, inside in section.inner():
         if p.file.stands_in(inside) or p.dim.stands_in(inside) or p.archive.stands_in(inside):

@@ -62,7 +62,7 @@ class LUSequenceFormat(SentenceFormat):
         return position.calls
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
-        """The next sentences, of equal length if asked for."""
+        """Return the next sentences, of equal length if asked for."""
         return shuffles(len(lengths)).group_neighbours(lengths, min(self._slots, len(lengths)), self._equal)
 
     def plan(self, block: Block, groups: Groups, position: Position, most: int, cells: int) -> np.ndarray:
@@ -84,7 +84,7 @@ class LUSequenceFormat(SentenceFormat):
         return table[:-1, k.MEMBERS]
 
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
-        """The bags of words of every cell, and its label."""
+        """Return the bags of words of every cell, and its label."""
         block, table, features = pieces.block, pieces.table, self._features
         assert block.words is not None
         lay = layers(int(table[-1, k.ROW]))
@@ -119,7 +119,7 @@ def _too_long(path: str, line: int, length: int, size: int) -> DataError:
 def _numbers(
     p: LULabelParameters, reader: LUSequenceReaderParameters, word_map: dict[bytes, tuple[bytes, int]] | None
 ) -> tuple[Vocabulary, WordClasses, np.ndarray]:
-    """The list of words of a section, its classes, and the numbers that its words are given out with."""
+    """Return the list of words of a section, its classes, and the numbers that its words are given out with."""
     classes = load_tokens(p, p.mode == "class")
     vocabulary = Vocabulary(classes.words, str(reader.unk).encode())
     if not p.use_map:
@@ -138,7 +138,7 @@ def _given_names(words: Vocabulary, array: np.ndarray) -> dict[int, str]:
 
 
 def create_source(section: ConfigParameters, precision: str) -> SentenceSource:
-    """One stream of words and one of labels."""
+    """Return one stream of words and one of labels."""
     p = LUSequenceReaderParameters(section)
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     p.check_together()

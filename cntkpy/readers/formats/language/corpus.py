@@ -84,7 +84,7 @@ class Corpus:
         self._room = CACHE_BYTES
 
     def block(self, begin: Place | None = None) -> Block | None:
-        """The block that begins here (at the start of the file, if no place is given), None at the end."""
+        """Return the block that begins here (at the start of the file, if no place is given), None at the end."""
         begin = begin or self._start
         block = self._kept.get(begin)
         if block is not None:
@@ -100,7 +100,7 @@ class Corpus:
     hint = ""
 
     def blocks(self) -> Iterator[Block]:
-        """All blocks, from the start of the file."""
+        """Yield all blocks, from the start of the file."""
         block = self.block()
         while block is not None:
             yield block
@@ -144,7 +144,7 @@ class Corpus:
         raise NotImplementedError
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
-        """The sentences of a piece of text; `end` is where reading continues."""
+        """Return the sentences of a piece of text; `end` is where reading continues."""
         raise NotImplementedError
 
     def _unknown(self, text: np.ndarray, state: np.ndarray, is_label: bool) -> DataError:
@@ -251,7 +251,7 @@ class ColumnCorpus(Corpus):
         self._unknown_numbers = np.array([words.unknown, labels.unknown], np.int64)
 
     def first_line(self, block: Block, sentence: int) -> int:
-        """The line on which a sentence of a block begins; every line with two fields or more is a token."""
+        """Return the line on which a sentence of a block begins; every line with two fields or more is a token."""
         previous_bound, line = int(block.bounds[sentence]), block.begin.line
         with self._data.stream() as file:
             file.seek(block.begin.offset)

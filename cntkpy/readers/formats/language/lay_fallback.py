@@ -23,7 +23,7 @@ def plan_pieces(
     most: int,
     cells: int,
 ) -> Array:
-    """The next pieces."""
+    """Return the next pieces."""
     ends = starts[group : group + most + 1].tolist()
     several = members[ends[0] : ends[-1]]
     lengths = (bounds[several + 1] - bounds[several] - unlabelled).tolist()
@@ -91,7 +91,7 @@ def _entries(table: Array, piece: Array, counts: Array) -> tuple[Array, Array]:
 def lay_words(
     table: Array, which: Array, bounds: Array, inputs: Array, outputs: Array, labelled: bool
 ) -> tuple[Array, Array, Array, Array]:
-    """One word a cell."""
+    """Return one word a cell."""
     cells = _cells(table, which, None)
     token = bounds[cells.which] + (cells.step + table[cells.piece, STEP_BEGIN])[cells.present]
     labels = np.full(len(cells.piece), GAP, np.int32)
@@ -110,7 +110,7 @@ def lay_bags(
     offsets: Array,
     vocabulary: int,
 ) -> tuple[Array, Array, Array, Array]:
-    """A bag of words a cell."""
+    """Return a bag of words a cell."""
     cells = _cells(table, which, bounds[which + 1] - bounds[which])
     begin, step = bounds[cells.which], cells.step[cells.present]
     last = bounds[cells.which + 1] - begin - 1
@@ -126,7 +126,7 @@ def lay_bags(
 
 
 def single_entries(table: Array, labels: Array) -> tuple[Array, Array, Array]:
-    """The labels that are no gaps."""
+    """Return the labels that are no gaps."""
     present = labels != GAP
     piece = np.repeat(np.arange(len(table) - 1), np.diff(table[:, ROW]))
     return labels[present], *_entries(table, piece, present)

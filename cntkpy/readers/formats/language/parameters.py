@@ -89,7 +89,7 @@ class SequenceReaderParameters(NoCacheParameters):
                 raise p.error("labelMappingFile", message, hint, "MissingParameter")
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """The order of the file is not that of a training, as in CNTK; in a validation no order matters."""
+        """Yield the order of the file is not that of a training, as in CNTK; in a validation no order matters."""
         validates = name_of(self.config).lower() == "cvreader"
         if self.shuffle is None and not self.randomize and self.trains() and not validates:
             yield "randomize", "a training shuffles whatever it says; shuffle=false keeps the order of the file"
@@ -99,7 +99,7 @@ class SequenceReaderParameters(NoCacheParameters):
         return is_for(self, *TRAINING)
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of features and labels."""
+        """Return the sections of features and labels."""
         return _parts(self.config, SequenceFeatureParameters, SequenceLabelParameters)
 
 
@@ -127,7 +127,7 @@ class SequenceLabelParameters(NoCacheParameters):
     end = Parameter("endSequence", TEXT, default="", help="Of the input: the word that ends a sentence, in any case.")
 
     def sample_size(self) -> int | None:
-        """The values of a label, which `mode` says, if this is the section of what words are labelled with."""
+        """Return the values of a label, which `mode` says, if this is the section of what words are labelled with."""
         reader = self.config.parent
         if reader is None or self.label_type == "none":
             return None
@@ -146,12 +146,14 @@ def is_for(p: SequenceReaderParameters | LUSequenceReaderParameters, *names: str
 
 
 def name_of(section: ConfigParameters) -> str:
-    """The own name of a section: that of its stream."""
+    """Return the own name of a section: that of its stream."""
     return section.path.rpartition(":")[2]
 
 
 def label_size(mode: str, noise: int) -> int:
-    """The values of a label: class: word, class, first and last + 1 word of it; nce: words, each with its chance."""
+    """Return the values of a label: class: word, class, first and last + 1 word of it; nce: words, each with its
+    chance.
+    """
     return {"class": 4, "softmax": 1, "nce": 2 * (noise + 1)}[mode]
 
 
@@ -202,7 +204,7 @@ class LUSequenceReaderParameters(NoCacheParameters):
             label_sections(self.config, (str(self.input_label), str(self.output_label)))
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of features and labels, or those that are readers themselves."""
+        """Yield the sections of features and labels, or those that are readers themselves."""
         names = [str(name) for name in self.nodes]
         if not names:
             yield from _parts(self.config, LUFeatureParameters, LULabelParameters)
@@ -264,7 +266,7 @@ class SequenceWriterParameters(Declared):
     """LUSequenceWriter, LMSequenceWriter: a section for every node, named like the node."""
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of nodes."""
+        """Yield the sections of nodes."""
         for _, inside in self.config.inner():
             yield Part("node", inside, (SequenceOutputParameters,))
 
@@ -278,7 +280,7 @@ class SequenceOutputParameters(Declared):
 
 
 def feature_section(section: ConfigParameters) -> ConfigParameters:
-    """The section of features, whose name is that of the stream of words.
+    """Return the section of features, whose name is that of the stream of words.
 
     It may be left out, as in CNTK's manual, for it says nothing but that name: then the stream is called `features`.
     """

@@ -33,7 +33,7 @@ class Pieces:
     calls: int
 
     def column(self, number: int) -> list[int]:
-        """A column of the table."""
+        """Return a column of the table."""
         return self.table[:, number].tolist()
 
     @property
@@ -42,7 +42,9 @@ class Pieces:
         return self.column(k.ROW)
 
     def columns(self) -> list[int]:
-        """The cells of each in as many slots as it has sentences; sentences that are cut have slots beside them."""
+        """Return the cells of each in as many slots as it has sentences; sentences that are cut have slots beside
+        them.
+        """
         return (self.table[:-1, k.STEPS] * self.table[:-1, k.MEMBERS]).tolist()
 
     def layouts(self) -> Iterator[Layout]:
@@ -62,7 +64,7 @@ class Pieces:
                 yield layout
 
     def split_rows(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """A matrix (rows, dim) as an array (T, S, dim) of each minibatch."""
+        """Return a matrix (rows, dim) as an array (T, S, dim) of each minibatch."""
         dim, slots = rows.shape[1], self.table[:-1, k.SLOTS]
         if (slots == slots[0]).all():  # a view that has the slots: to reshape each takes as long as to cut it
             steps = (self.table[:, k.ROW] // slots[0]).tolist()

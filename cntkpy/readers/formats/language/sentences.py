@@ -41,7 +41,7 @@ ZERO = 1e-6
 def load_vocabulary(
     p: SequenceLabelParameters, reader: SequenceReaderParameters, classes: WordClasses | None
 ) -> tuple[Vocabulary, int]:
-    """The vocabulary of a section of labels and its dimension: of its mapping file, else of the word classes."""
+    """Return the vocabulary of a section of labels and its dimension: of its mapping file, else of the word classes."""
     unknown, dim = str(reader.unk).encode(), p.label_dim
     mapped = bool(p.mapping) and exists(str(p.mapping))
     if classes is not None and dim and (dim > len(classes.words) or (dim < len(classes.words) and not mapped)):
@@ -141,7 +141,9 @@ class SequenceFormat(SentenceFormat):
         self.truncates = self._slots > 0 and self.corpus.measures.longest - bool(self._labels) > minibatch_size
 
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
-        """The first sentence not yet taken, and those as long as it is that come next, as many as there is room for."""
+        """Return the first sentence not yet taken, and those as long as it is that come next, as many as there is room
+        for.
+        """
         most = (
             np.full(len(lengths), min(self._slots, len(lengths)))
             if self._slots
@@ -158,7 +160,7 @@ class SequenceFormat(SentenceFormat):
         return out
 
     def plan(self, block: Block, groups: Groups, position: Position, most: int, cells: int) -> np.ndarray:
-        """The next steps of these sentences, all of them if they need not be cut."""
+        """Return the next steps of these sentences, all of them if they need not be cut."""
         return layers(10 * most).plan_pieces(
             block.bounds,
             groups.members,
@@ -177,7 +179,7 @@ class SequenceFormat(SentenceFormat):
         return table[:-1, k.SAMPLES]
 
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
-        """The words, and the label of each."""
+        """Return the words, and the label of each."""
         block = pieces.block
         words, row_bounds, previous, labels = layers(int(pieces.table[-1, k.ROW])).lay_words(
             pieces.table, pieces.which, block.bounds, block.inputs, block.outputs, self._labels is not None

@@ -48,7 +48,7 @@ class _Twister:
         return y ^ (y >> 18)
 
     def below(self, count: int) -> int:
-        """A number from 0 to count - 1."""
+        """Return a number from 0 to count - 1."""
         product = self._number() * count
         if product & _LOW32 < count:
             least = (_LOW32 - count + 1) % count
@@ -70,7 +70,7 @@ class _MinimalStandard:
         self._number = int(state[_MINSTD])
 
     def below(self, count: int) -> int:
-        """A number from 0 to count - 1."""
+        """Return a number from 0 to count - 1."""
         share = (_MODULUS - 2) // count
         while True:
             self._number = self._number * 16807 % _MODULUS
@@ -84,7 +84,7 @@ class _MinimalStandard:
 
 
 def shuffled(count: int, state: Array) -> Array:
-    """A permutation of 0 .. count - 1."""
+    """Return a permutation of 0 .. count - 1."""
     order = list(range(count))
     if count < 2:
         return np.array(order, np.int64)

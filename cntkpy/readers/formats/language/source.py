@@ -138,11 +138,11 @@ class SentenceFormat(ABC):
 
     @abstractmethod
     def permutation(self, count: int, seed: int) -> np.ndarray:
-        """The sentences of a block in the order of this seed, int64[count]."""
+        """Return the sentences of a block in the order of this seed, int64[count]."""
 
     @abstractmethod
     def seed(self, position: Position) -> int:
-        """The seed of the block that is about to be loaded."""
+        """Return the seed of the block that is about to be loaded."""
 
     @abstractmethod
     def group(self, lengths: np.ndarray, minibatch_size: int) -> np.ndarray:
@@ -150,11 +150,11 @@ class SentenceFormat(ABC):
 
     @abstractmethod
     def plan(self, block: Block, groups: Groups, position: Position, most: int, cells: int) -> np.ndarray:
-        """The table of the next pieces, see `lay_kernels.plan_pieces`."""
+        """Return the table of the next pieces, see `lay_kernels.plan_pieces`."""
 
     @abstractmethod
     def counts(self, table: np.ndarray) -> np.ndarray:
-        """Return what the epoch counts each piece as, int64[M]."""
+        """Return the size of each piece as the epoch counts it, int64[M]."""
 
     @abstractmethod
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
@@ -214,7 +214,7 @@ class SentenceSource:
         self._format.prepare(size)
 
     def _forget(self) -> None:
-        """Drop what was made ahead."""
+        """Drop the minibatches that were prepared."""
         self._made.reset()
         self._taken, self._interrupted = iter(()), False
         self._most = 1
@@ -291,7 +291,7 @@ class SentenceSource:
         return run, _minibatches(pieces, run, packed, self._format.truncates, ends_sweep, ends_epoch)
 
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
-        """Return what the next minibatches are of, up to the end of the epoch."""
+        """Return the pieces of the next minibatches, up to the end of the epoch."""
         groups = self._groups
         bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
         table = self._format.plan(

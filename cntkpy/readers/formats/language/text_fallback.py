@@ -31,7 +31,7 @@ _places = re.compile(rb"[^ \t\r\n]+").finditer
 
 
 def _lines(text: bytes, position: int) -> Iterator[tuple[int, bytes]]:
-    """The lines from a position on, without their ends, and where each begins."""
+    """Yield the lines from a position on, without their ends, and where each begins."""
     while position < len(text):
         end = text.index(b"\n", position)
         yield position, text[position:end]

@@ -35,7 +35,7 @@ class Vocabulary:
         return self.numbers.ids.get(word, -1)
 
     def names(self) -> dict[int, str]:
-        """The words by number, as text."""
+        """Return the words by number, as text."""
         return dict(enumerate(map(show, self.words)))
 
     @property
@@ -80,7 +80,7 @@ _DIGITS = 18
 
 
 def show(word: bytes) -> str:
-    """A word as messages show it."""
+    """Return a word as messages show it."""
     return word.decode("utf-8", "replace")
 
 
@@ -116,7 +116,7 @@ def numbered(path: str, lines: list[bytes], kind: str) -> Iterator[tuple[int, by
 
 
 def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
-    """The words of a label mapping file, one a line."""
+    """Return the words of a label mapping file, one a line."""
     path, lines = read_lines(p, name, "label mapping file")
     words: list[bytes] = []
     for line, word in numbered(path, lines, "label mapping file"):
@@ -132,7 +132,9 @@ def load_mapping(p: Declared, name: str = "labelMappingFile") -> list[bytes]:
 
 
 def _up_to_empty(path: str, lines: list[bytes], reason: str) -> list[bytes]:
-    """The lines in front of the first empty one, where reading ends. There is a warning about others after it."""
+    """Return the lines in front of the first empty one, where reading ends. There is a warning about others after
+    it.
+    """
     if b"" not in lines:
         return lines
     end = lines.index(b"")
@@ -144,7 +146,7 @@ def _up_to_empty(path: str, lines: list[bytes], reason: str) -> list[bytes]:
 
 
 def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
-    """A list of words, one a line, up to the first empty line; with classes, `word class`."""
+    """Return a list of words, one a line, up to the first empty line; with classes, `word class`."""
     path, lines = read_lines(p, "token", "list of words")
     lines = _up_to_empty(path, lines, "list of words")
     if not lines:
@@ -172,7 +174,7 @@ def load_tokens(p: Declared, with_classes: bool) -> WordClasses:
 
 
 def load_word_classes(p: Declared, name: str = "wordclass") -> WordClasses:
-    """A word class file: lines `number count word class`, each number once, classes that never go down."""
+    """Return a word class file: lines `number count word class`, each number once, classes that never go down."""
     path, lines = read_lines(p, name, "word class file")
     word_classes = _usual_classes(lines) or _checked_classes(path, lines)
     _check_order(path, word_classes.classes, "word class file")
@@ -180,7 +182,7 @@ def load_word_classes(p: Declared, name: str = "wordclass") -> WordClasses:
 
 
 def _usual_classes(lines: list[bytes]) -> WordClasses | None:
-    """The words of a word class file whose lines are all as they should be, column by column; else None."""
+    """Return the words of a word class file whose lines are all as they should be, column by column; else None."""
     fields = [line.split() for line in lines]
     if set(map(len, fields)) != {4}:
         return None
@@ -198,7 +200,7 @@ def _usual_classes(lines: list[bytes]) -> WordClasses | None:
 
 
 def _checked_classes(path: str, lines: list[bytes]) -> WordClasses:
-    """The words of a word class file, line by line, up to what is wrong."""
+    """Return the words of a word class file, line by line, up to what is wrong."""
     words: list[bytes | None] = [None] * len(lines)
     counts, classes = np.zeros(len(lines)), np.zeros(len(lines), np.int64)
     for line, text in enumerate(lines, 1):

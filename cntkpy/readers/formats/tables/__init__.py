@@ -10,7 +10,7 @@ _EXAMPLE = (
 
 
 def _entry(name: str, ending: str) -> Entry:
-    """The deserializer of one kind of files."""
+    """Return the deserializer of one kind of files."""
     kind = f"{name}Deserializer"
     return Entry(
         "deserializer",

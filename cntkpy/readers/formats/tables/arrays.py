@@ -18,7 +18,7 @@ MARK = b"cntkpy"
 
 
 def samples_as_array(rows: Any, dim: int, sparse: bool, dtype: np.dtype) -> Any:
-    """An element for each sample: a number, a list of fixed size, or a map of index and value.
+    """Return an element for each sample: a number, a list of fixed size, or a map of index and value.
 
     Args:
         rows: (samples, dim), an array or scipy CSR.
@@ -35,7 +35,7 @@ def samples_as_array(rows: Any, dim: int, sparse: bool, dtype: np.dtype) -> Any:
 
 
 def sequences_as_array(samples: Any, lengths: np.ndarray) -> Any:
-    """A list of samples for each sequence. lengths: int64[sequences]."""
+    """Return a list of samples for each sequence. lengths: int64[sequences]."""
     return arrow().ListArray.from_arrays(arrow().array(starts_of(lengths).astype(np.int32)), samples)
 
 
@@ -46,7 +46,7 @@ def keys_as_array(keys: list[Any]) -> Any:
 
 
 def key_name(streams: list[str]) -> str:
-    """A name for the column of keys that no stream has."""
+    """Return a name for the column of keys that no stream has."""
     name = KEY
     while name in streams:
         name += "_"
@@ -54,5 +54,5 @@ def key_name(streams: list[str]) -> str:
 
 
 def marked(name: str, array: Any, mark: str) -> Any:
-    """The field of a column that says what it is."""
+    """Return the field of a column that says what it is."""
     return arrow().field(name, array.type, mark != KEY, {MARK: mark.encode()})

@@ -43,11 +43,11 @@ class Place(NamedTuple):
     size: int = 0
 
     def error(self, row: int, problem: str, hint: str | None = None) -> DataError:
-        """An error in a row of the array."""
+        """Return an error in a row of the array."""
         return DataError(f"{self.text(row)}: {problem}.", path=self.path, hint=hint)
 
     def text(self, row: int = 0) -> str:
-        """Return where a row of the array is."""
+        """Return the place of a row of the array, for messages."""
         number = self.row + row if self.chosen is None else int(self.chosen[self.row + row])
         return self.named(self.group, number, self.column)
 
@@ -121,7 +121,7 @@ def is_series(kind: Any, stream: TableStream) -> bool:
 
 
 def _product(sizes: Sequence[int | None]) -> int | None:
-    """Return how many values lists have that are of fixed size; None if they are not."""
+    """Return the number of values of lists of fixed size; None if a size is not fixed."""
     fixed = [size for size in sizes if size is not None]
     return prod(fixed) if len(fixed) == len(sizes) else None
 
@@ -204,7 +204,7 @@ def _filled_mismatch(kind: Any, stream: TableStream) -> tuple[str, str | None] |
 
 
 def _how_to_write(kind: Any) -> str:
-    """Return how to write values of a type that no stream takes."""
+    """Return a hint for a type that no stream takes."""
     types = arrow().types
     if types.is_null(kind):
         return "every value is missing: leave the column out, or give it a type when it is written"
@@ -220,7 +220,7 @@ def _how_to_write(kind: Any) -> str:
 
 
 def lay(arrays: list[Any], stream: TableStream, places: list[Place], dtype: np.dtype) -> Laid:
-    """The samples of a stream out of the arrays of its columns, one array a column, as long as each other.
+    """Return the samples of a stream out of the arrays of its columns, one array a column, as long as each other.
 
     Raises:
         DataError: a value is missing, out of range, of another size, or not listed; it names row and column.
@@ -259,7 +259,7 @@ class _Rows:
         self._place, self._ends = place, lengths.cumsum()
 
     def error(self, sample: int, problem: str, hint: str | None = None) -> DataError:
-        """An error in a sample."""
+        """Return an error in a sample."""
         return self._place.error(int(np.searchsorted(self._ends, sample, side="right")), problem, hint)
 
 
@@ -361,7 +361,7 @@ def _own(numbers: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _sparse(values: Any, lengths: np.ndarray, stream: TableStream, rows: _Rows, dtype: np.dtype) -> Laid:
-    """One-hot samples, or maps; values: an array with an element for each sample."""
+    """Return one-hot samples, or maps; values: an array with an element for each sample."""
     if arrow().types.is_map(values.type):
         return _maps(values, lengths, stream, rows, dtype)
     named = is_text(values.type)
@@ -396,7 +396,7 @@ def _in_range(indices: np.ndarray, stream: TableStream, rows: _Rows, sample: np.
 
 
 def _numbers_of_names(values: Any, stream: TableStream, rows: _Rows) -> np.ndarray:
-    """The classes of texts, int64[n]."""
+    """Return the classes of texts, int64[n]."""
     coded = _coded(values)
     names = names_in(coded.dictionary)
     numbers = np.array([stream.classes.get(name, -1) if name is not None else -1 for name in names], np.int64)
@@ -432,12 +432,14 @@ def _coded(values: Any) -> Any:
 
 
 def names_in(dictionary: Any) -> list[str | None]:
-    """The values of a dictionary as names of classes."""
+    """Return the values of a dictionary as names of classes."""
     return dictionary.to_pylist() if is_text(dictionary.type) else dictionary.cast(arrow().string()).to_pylist()
 
 
 def used_names(array: Any, place: Place, nulls: bool = False) -> set[str]:
-    """The names of classes that occur in a column of texts, or of lists of texts. nulls: values may be missing."""
+    """Return the names of classes that occur in a column of texts, or of lists of texts. nulls: values may be
+    missing.
+    """
     if not nulls:
         _no_nulls(array, place)
     values = array.flatten() if is_list(array.type) else array
@@ -467,7 +469,7 @@ def joined(pieces: list[Laid], stream: TableStream) -> Laid:
 
 
 def sample_starts(laid: Laid, stream: TableStream) -> np.ndarray:
-    """Return where the values of every sample begin, int64[samples]."""
+    """Return the index of the first value of every sample, int64[samples]."""
     if laid.counts is not None:
         return starts_of(laid.counts)[:-1]
     return np.arange(int(laid.lengths.sum()), dtype=np.int64) * stream.dim

@@ -23,7 +23,7 @@ class CompactReader:
         self._data, self.position = data, 0
 
     def fields(self, depth: int = 0) -> dict[int, Any]:
-        """A struct: values by the numbers of fields.
+        """Return a struct: values by the numbers of fields.
 
         Raises:
             ValueError, IndexError: the data are damaged, or end.

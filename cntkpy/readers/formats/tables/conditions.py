@@ -56,7 +56,7 @@ class BadConditionError(ValueError):
 
 
 def condition_of(text: str) -> Condition:
-    """The condition that a text says.
+    """Return the condition that a text says.
 
     Raises:
         BadConditionError: it says none; the message has the place.
@@ -76,7 +76,7 @@ def condition_of(text: str) -> Condition:
 
 
 def comparisons(condition: Condition) -> Iterator[Comparison]:
-    """All comparisons of a condition, from left to right."""
+    """Yield all comparisons of a condition, from left to right."""
     if isinstance(condition, Comparison):
         yield condition
     for part in condition.parts if isinstance(condition, Combined) else ():
@@ -84,7 +84,7 @@ def comparisons(condition: Condition) -> Iterator[Comparison]:
 
 
 def draws(condition: Condition) -> Iterator[Draw]:
-    """All draws of a condition, from left to right."""
+    """Yield all draws of a condition, from left to right."""
     if isinstance(condition, Draw):
         yield condition
     for part in condition.parts if isinstance(condition, Combined) else ():

@@ -150,7 +150,7 @@ class TableDeserializer:
         return [table.path for table in self._tables]
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All rows of a row group."""
+        """Return all rows of a row group."""
         group = self.groups[chunk]
         pieces = group.read(self._columns, self._threads) if self._columns else {}
         streams: dict[str, StreamData] = {}
@@ -165,11 +165,13 @@ class TableDeserializer:
         return result
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """These rows, in the given order; the row groups that they are in are decoded whole, and the last ones kept."""
+        """Return these rows, in the given order; the row groups that they are in are decoded whole, and the last ones
+        kept.
+        """
         return self._cache.sequences(sequences)
 
     def _lay(self, group: RowGroup, stream: TableStream, columns: list[list[Any]]) -> Laid:
-        """The samples of a stream; columns: the arrays of each of its columns."""
+        """Return the samples of a stream; columns: the arrays of each of its columns."""
         cuts = sorted({0, *(end for arrays in columns for end in np.cumsum([len(array) for array in arrays]).tolist())})
         if any(len(arrays) != len(cuts) - 1 for arrays in columns):
             columns = [_cut_at(arrays, cuts) for arrays in columns]
@@ -244,7 +246,7 @@ class TableDeserializer:
 
 
 def names_of(tables: Sequence[TableFile], column: str, most: int, nulls: bool = False) -> list[str]:
-    """The names of classes that occur in a column, in the order of their numbers.
+    """Return the names of classes that occur in a column, in the order of their numbers.
 
     Args:
         tables: the files. All rows count, so that every filter leaves the same numbers.
@@ -321,7 +323,7 @@ def _kind(kind: Any) -> tuple[int, bool, bool]:
 
 
 def _placed(place: Place) -> AbstractContextManager[None]:
-    """Return what pyarrow raises inside becomes an error that names a column."""
+    """Turn errors of pyarrow into errors that name a column."""
     return guarded(f"{place.path}, row group {place.group}, column '{place.column}'", place.path)
 
 

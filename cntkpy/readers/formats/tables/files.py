@@ -36,7 +36,7 @@ from .partitions import Partition
 from .plain import plain_type
 
 MOST_ROWS = 2**31 - 1
-"""A row group has at most so many rows."""
+"""Most rows of a row group."""
 PLAIN = "int64, float, double or text, and lists of them"
 FEWER_ROWS = "write row groups of fewer rows: pyarrow.parquet.write_table(..., row_group_size=100_000)"
 _UNKNOWN = "LogicalType that is not recognized"
@@ -114,11 +114,11 @@ class TableFile:
         raise NotImplementedError
 
     def bytes_of_groups(self) -> list[int]:
-        """About how many bytes the decoded columns of every row group take."""
+        """Return an estimate of the bytes of the decoded columns, by row group."""
         raise NotImplementedError
 
     def row_name(self, group: int, row: int, column: str) -> str:
-        """Return where a row is, for messages; row: counted from 0 in its row group."""
+        """Return the place of a row, for messages; row: counted from 0 in its row group."""
         return f"{self.path}, row group {group}, row {row}, column '{column}'"
 
     def detail(self, column: str) -> str:
@@ -127,7 +127,7 @@ class TableFile:
         return f" (its fields are {shorten(', '.join(several), 200)})" if several else ""
 
     def known_of_groups(self) -> list[dict[str, Statistics]]:
-        """Return what the file says of the values of its columns, by row group; [] if it says nothing."""
+        """Return the file's statistics of its columns, by row group; [] if it has none."""
         return []
 
     def read(self, group: int, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
@@ -199,7 +199,7 @@ class TableFile:
             yield file
 
     def _groups_with(self, limits: Beginnings) -> int:
-        """The row groups that have the first records."""
+        """Return the row groups that have the first records."""
         return min(self.groups, limits.count_of(self.path, self.groups))
 
     def _open(self, path: str) -> None:
@@ -243,12 +243,12 @@ class ParquetTable(TableFile):
         return min(self.groups, needed)
 
     def bytes_of_groups(self) -> list[int]:
-        """Return what the metadata say, at least the share of the file that a row group is."""
+        """Return the sizes in the metadata, at least an equal share of the file per row group."""
         groups = [self.metadata.row_group(number) for number in range(self.groups)]
         return [max(int(group.total_byte_size), self.size // self.groups) for group in groups]
 
     def known_of_groups(self) -> list[dict[str, Statistics]]:
-        """The statistics of the footer."""
+        """Return the statistics of the footer."""
         with self.opened_bytes() as file:
             return statistics(file, self.size)[: self.groups]
 
@@ -357,7 +357,7 @@ class ParquetTable(TableFile):
         return {name: array for name, array in lists.items() if array is not None}
 
     def _list(self, file: BinaryIO, group: int, name: str) -> Any:
-        """A column of a row group as an Arrow array; None: pyarrow has to read it."""
+        """Return a column of a row group as an Arrow array; None: pyarrow has to read it."""
         chunks = self._chunks_of(file, group)
         places = [place for place, chunk in enumerate(chunks) if chunk.path[:1] == (name,)]
         if len(places) != 1:

@@ -73,7 +73,7 @@ class Filter:
         return kept
 
     def rows(self, table: TableFile, group: int, first: int = 0) -> np.ndarray:
-        """The numbers of the rows of a row group that fulfil the condition, int64[n], ascending.
+        """Return the numbers of the rows of a row group that fulfil the condition, int64[n], ascending.
 
         Args:
             table: the file.
@@ -199,7 +199,7 @@ def _may_compare(comparison: Comparison, known: Range, kind: Any) -> tuple[bool,
 
 
 def _comparable(value: Value, kind: Any) -> Any:
-    """A value as statistics have it."""
+    """Return a value as statistics have it."""
     if arrow().types.is_temporal(kind):
         return _counted(_scalar(value, kind))
     if isinstance(value, str):
@@ -208,7 +208,7 @@ def _comparable(value: Value, kind: Any) -> Any:
 
 
 def _counted(scalar: Any) -> int:
-    """A date in days, a time of day or a timestamp in nanoseconds."""
+    """Return a date in days, a time of day or a timestamp in nanoseconds."""
     types, kind = arrow().types, scalar.type
     if types.is_date(kind):
         return scalar.value if types.is_date32(kind) else scalar.value // _DAY
@@ -309,7 +309,7 @@ def _scalar(value: Value, kind: Any) -> Any:
 
 
 def _moment(value: Value, kind: Any) -> Any:
-    """A text as a date, a timestamp or a time of day.
+    """Return a text as a date, a timestamp or a time of day.
 
     Raises:
         ArrowException, TypeError: it is none, or one with smaller parts of a second than the type has.
@@ -328,7 +328,7 @@ def _moment(value: Value, kind: Any) -> Any:
 
 
 def _mismatch(kind: Any, value: Value) -> str | None:
-    """Return what to write instead of a value with which a column cannot be compared; None if it can."""
+    """Return a hint for a value that cannot be compared with a column; None if it can be."""
     pa = arrow()
     if is_text(kind):
         return None if isinstance(value, str) else f"write '{value}' in quotes"

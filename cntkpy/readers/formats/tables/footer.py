@@ -45,7 +45,7 @@ class ColumnChunk(NamedTuple):
     """Location of a column's values in a row group.
 
     kind: the number of the physical type; codec: that of the compression; values: how many, nulls included; begin: the
-    first byte in the file; nbytes: so many, compressed.
+    first byte in the file; nbytes: the compressed size.
     """
 
     path: tuple[str, ...]
@@ -57,7 +57,8 @@ class ColumnChunk(NamedTuple):
 
 
 def statistics(file: BinaryIO, size: int) -> list[dict[str, Statistics]]:
-    """The statistics of every row group by the names of columns; nothing where there are none or the footer is damaged.
+    """Return the statistics of every row group by the names of columns; nothing where there are none or the footer is
+    damaged.
 
     A field of a column of structs has the name `column.field`.
 
@@ -74,7 +75,7 @@ def statistics(file: BinaryIO, size: int) -> list[dict[str, Statistics]]:
 
 
 def column_chunks(file: BinaryIO, size: int) -> list[list[ColumnChunk]]:
-    """The column chunks of every row group within the file; nothing where the footer is damaged.
+    """Return the column chunks of every row group within the file; nothing where the footer is damaged.
 
     Args:
         file: the Parquet file.
@@ -89,7 +90,7 @@ def column_chunks(file: BinaryIO, size: int) -> list[list[ColumnChunk]]:
 
 
 def _fields(file: BinaryIO, size: int) -> dict[int, Any]:
-    """The fields of the footer; none where it is too large or none. It raises one of `_DAMAGED`."""
+    """Return the fields of the footer; none where it is too large or none. It raises one of `_DAMAGED`."""
     file.seek(size - 8)
     length, magic = struct.unpack("<I4s", file.read(8))
     if magic != MAGIC or not 0 < length <= min(LARGEST, size - 8):
@@ -99,7 +100,7 @@ def _fields(file: BinaryIO, size: int) -> dict[int, Any]:
 
 
 def number_of(value: bytes | None, *, signed: bool, floating: bool) -> int | float | None:
-    """A number of 1 (a boolean), 4 or 8 bytes; None for others."""
+    """Return a number of 1 (a boolean), 4 or 8 bytes; None for others."""
     if value is None or len(value) not in _FORMATS:
         return value[0] if value is not None and len(value) == 1 else None
     formats = _FORMATS[len(value)]

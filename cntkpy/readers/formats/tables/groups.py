@@ -50,11 +50,11 @@ class RowGroup:
         return self.whole if self.chosen is None else len(self.chosen)
 
     def numbers(self) -> np.ndarray:
-        """The numbers of its rows among those of all files, int64[rows]."""
+        """Return the numbers of its rows among those of all files, int64[rows]."""
         return self.first + (np.arange(self.whole) if self.chosen is None else self.chosen.astype(np.int64))
 
     def read(self, columns: Sequence[str], threads: bool = False) -> dict[str, list[Any]]:
-        """Its columns as arrays; those without rows are left out.
+        """Return its columns as arrays; those without rows are left out.
 
         Raises:
             DataError: it has another number of rows than before.
@@ -69,17 +69,17 @@ class RowGroup:
         return data
 
     def placed(self, arrays: Sequence[Any], column: str) -> list[tuple[Any, Place]]:
-        """The arrays of a column, each with its place."""
+        """Return the arrays of a column, each with its place."""
         rows = starts_of([len(array) for array in arrays]).tolist()
         return [(array, self.place(row, column)) for array, row in zip(arrays, rows[:-1], strict=True)]
 
     def place(self, row: int, column: str) -> Place:
-        """Return where a row is, of those that are read."""
+        """Return the place of a row among those that are read."""
         return Place(self.table.path, self.number, row, column, self.chosen, self.table.row_name, self.table.size)
 
 
 def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> list[RowGroup]:
-    """The row groups with rows to be read, in order.
+    """Return the row groups with rows to be read, in order.
 
     Args:
         tables: the files.
@@ -121,7 +121,7 @@ def row_groups(tables: Sequence[TableFile], condition: Filter | None = None) -> 
 
 
 def changed(path: str, group: int, count: int, expected: int) -> DataError:
-    """The error of a row group with another number of rows than it had."""
+    """Return the error of a row group with another number of rows than it had."""
     return DataError(
         f"{path}, row group {group}: it has {count} rows, but the file said {expected}.",
         path=path,

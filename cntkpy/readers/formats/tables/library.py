@@ -15,7 +15,7 @@ BROKEN = (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedE
 
 @cache
 def arrow() -> Any:
-    """The module pyarrow.
+    """Return the module pyarrow.
 
     Raises:
         UserError: it is not installed; the hint says how to install it.
@@ -25,28 +25,28 @@ def arrow() -> Any:
 
 @cache
 def parquet() -> Any:
-    """The module pyarrow.parquet; the same error as `arrow`."""
+    """Return the module pyarrow.parquet; the same error as `arrow`."""
     arrow()
     return _module("pyarrow.parquet")
 
 
 @cache
 def compute() -> Any:
-    """The module pyarrow.compute; the same error as `arrow`."""
+    """Return the module pyarrow.compute; the same error as `arrow`."""
     arrow()
     return _module("pyarrow.compute")
 
 
 @cache
 def arrow_csv() -> Any:
-    """The module pyarrow.csv; the same error as `arrow`."""
+    """Return the module pyarrow.csv; the same error as `arrow`."""
     arrow()
     return _module("pyarrow.csv")
 
 
 @cache
 def broken() -> tuple[type[BaseException], ...]:
-    """The exceptions of pyarrow on a damaged file."""
+    """Return the exceptions of pyarrow on a damaged file."""
     return (*BROKEN, arrow().ArrowException)
 
 

@@ -49,7 +49,7 @@ def are_numbers(kind: Any) -> bool:
 
 
 def lists_of(file: BinaryIO, chunk: ColumnChunk, rows: int, level: int, kind: Any) -> Any:
-    """The lists of a column chunk, an Arrow array; None: pyarrow has to read them.
+    """Return the lists of a column chunk, an Arrow array; None: pyarrow has to read them.
 
     Args:
         file: the Parquet file.
@@ -79,7 +79,7 @@ def _array(numbers: Any, rows: int, kind: Any) -> Any:
 
 
 def _numbers(file: BinaryIO, chunk: ColumnChunk, rows: int, level: int, kind: Any) -> Any:
-    """The numbers of a column chunk, a buffer."""
+    """Return the numbers of a column chunk, a buffer."""
     from .list_kernels import MOST_BITS, pattern, unpack
 
     dtype = np.dtype(_TYPES[chunk.kind])
@@ -138,7 +138,7 @@ class _Pages:
         self._packed = np.empty(0, np.uint8)
 
     def next(self) -> _Page:
-        """The next page, decompressed. Its bytes stay what they are until the page after it is asked for."""
+        """Return the next page, decompressed. Its bytes stay what they are until the page after it is asked for."""
         header, self._position = page_header(self._file, self._position, self._end)
         kind, size, packed = header[1], header[2], header[3]
         about = header[7] if kind == DICTIONARY_PAGE else header[5]

@@ -12,7 +12,7 @@ _MOST_NAMES = 100
 
 
 def top_of(schema: Any, name: str) -> str:
-    """The column that a name is in: itself, or the column of structs before a dot.
+    """Return the column that a name is in: itself, or the column of structs before a dot.
 
     Args:
         schema: of the table.
@@ -22,7 +22,7 @@ def top_of(schema: Any, name: str) -> str:
 
 
 def nested_field(schema: Any, name: str) -> Any:
-    """The field of a name with dots; None if there is none. It may be null where a struct around it may be."""
+    """Return the field of a name with dots; None if there is none. It may be null where a struct around it may be."""
     top, *steps = _steps(schema, name)
     if not steps or schema.names.count(top) != 1:
         return None
@@ -36,7 +36,7 @@ def nested_field(schema: Any, name: str) -> Any:
 
 
 def nested_names(schema: Any, column: str) -> list[str]:
-    """The names of the fields of a column that are no structs themselves; none if it has none."""
+    """Return the names of the fields of a column that are no structs themselves; none if it has none."""
     names: list[str] = []
     ahead = [(column, schema.field(column).type)]
     while ahead and len(names) < _MOST_NAMES:
@@ -60,7 +60,7 @@ def nested_array(array: Any, schema: Any, name: str) -> Any:
 
 
 def _steps(schema: Any, name: str) -> list[str]:
-    """A column, and fields one within the other; the column is the longest one that the name begins with."""
+    """Return a column, and fields one within the other; the column is the longest one that the name begins with."""
     parts = name.split(".")
     for count in range(len(parts) - 1, 0, -1):
         if (top := ".".join(parts[:count])) in schema.names:

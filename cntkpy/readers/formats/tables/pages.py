@@ -97,7 +97,7 @@ def page_sizes(file: BinaryIO, chunk: ColumnChunk) -> PageSizes | None:
 
 
 def most_bytes(chunk: ColumnChunk, sizes: PageSizes, length: int) -> int:
-    """Return how many bytes the values of a column chunk take at most, decoded.
+    """Return the largest number of bytes that the decoded values of a column chunk take.
 
     Args:
         chunk: the column chunk.

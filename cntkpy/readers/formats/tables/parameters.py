@@ -98,11 +98,11 @@ class TableStreamParameters(Declared):
         return self.transforms is not None
 
     def column(self, name: str) -> str:
-        """The column of the stream of this name."""
+        """Return the column of the stream of this name."""
         return str(self.alias) if self.alias is not None else name
 
     def named_parts(self) -> Iterator[Part]:
-        """The transforms."""
+        """Return the transforms."""
         return transform_parts(self.transforms or ())
 
     def sample_size(self) -> int | None:
@@ -161,7 +161,7 @@ class TableStreamParameters(Declared):
                 raise self.error("missing", f"'{value}' is not a number", "write a number for each column")
 
     def stream(self, name: str) -> TableStream:
-        """The stream of this name."""
+        """Return the stream of this name."""
         self.check_together()
         columns = tuple(map(str, self.columns)) if self.columns is not None else (self.column(name),)
         listed = str(self.labels) if self.labels is not None else None
@@ -206,7 +206,7 @@ class TableParameters(Declared):
     )
 
     def condition(self) -> Filter | None:
-        """The filter; None without one."""
+        """Return the filter; None without one."""
         if (parsed := self._parsed()) is None:
             return None
         from .filters import Filter
@@ -224,7 +224,7 @@ class TableParameters(Declared):
             raise self.error("filter", str(error), error.hint) from None
 
     def streams(self) -> list[TableStream]:
-        """The streams, in alphabetical order."""
+        """Return the streams, in alphabetical order."""
         names = stream_names(self, "write input=[name=[dim=...]]")
         sections = {name: TableStreamParameters(self.input.section(name)) for name in names}
         streams = [section.stream(name) for name, section in sections.items() if not section.is_picture]
@@ -246,14 +246,14 @@ class TableParameters(Declared):
         self._parsed()
 
     def files(self) -> list[tuple[str, Partition]]:
-        """The files, and the columns that their folders are."""
+        """Return the files, and the columns that their folders are."""
         from .partitions import files_of, partitions_of
 
         paths = files_of([str(path) for path in self.file], self.endings)
         return list(zip(paths, partitions_of(paths), strict=True))
 
     def tables(self) -> list[TableFile]:
-        """The files, opened."""
+        """Return the files, opened."""
         raise NotImplementedError
 
 
@@ -263,7 +263,7 @@ class ParquetParameters(TableParameters):
     endings = (".parquet", ".pq")
 
     def tables(self) -> list[TableFile]:
-        """The files, opened."""
+        """Return the files, opened."""
         from .files import ParquetTable
 
         return [ParquetTable(path, partition) for path, partition in self.files()]
@@ -275,7 +275,7 @@ class ArrowParameters(TableParameters):
     endings = (".arrow", ".feather", ".ipc")
 
     def tables(self) -> list[TableFile]:
-        """The files, opened."""
+        """Return the files, opened."""
         from .files import ArrowTable
 
         return [ArrowTable(path, partition) for path, partition in self.files()]
@@ -287,7 +287,9 @@ class CsvParameters(TableParameters):
     endings = tuple(name + packed for name in (".csv", ".tsv", ".tab") for packed in ("", *PACKED_ENDINGS))
 
     def tables(self) -> list[TableFile]:
-        """The files, opened: each is parsed once for the types of its columns, which are the same in all files."""
+        """Return the files, opened: each is parsed once for the types of its columns, which are the same in all
+        files.
+        """
         from .csv.table import CsvTable, give_same_kinds
 
         csv_tables = [CsvTable(path, partition, self._texts()) for path, partition in self.files()]
@@ -344,7 +346,7 @@ def _create(p: TableParameters, setting: Setting) -> Deserializer:
 def _pictures(
     name: str, p: TableStreamParameters, data: TableDeserializer, setting: Setting, with_rows: bool
 ) -> Pictures:
-    """A stream of pictures; with_rows: together with the other streams of the rows."""
+    """Return a stream of pictures; with_rows: together with the other streams of the rows."""
     from cntkpy.readers.common.corpus import Corpus
     from cntkpy.readers.formats.image.deserializer import PictureFormat, Pictures
     from cntkpy.readers.formats.image.transforms.chain import make_chain

@@ -30,7 +30,8 @@ Partition = Mapping[str, PartitionValue]
 
 
 def files_of(paths: Sequence[str], endings: tuple[str, ...]) -> list[str]:
-    """The files that paths mean: files and URLs themselves, all tables below a folder, all that fit a pattern with *.
+    """Return the files that paths mean: files and URLs themselves, all tables below a folder, all that fit a pattern
+    with *.
 
     Files of folders and patterns are sorted by name; names that begin with `_` or `.` do not count, unless a path has
     them itself.
@@ -57,7 +58,7 @@ def files_of(paths: Sequence[str], endings: tuple[str, ...]) -> list[str]:
 
 
 def partitions_of(paths: Sequence[str]) -> list[Partition]:
-    """The columns that the folders of each file are; whole numbers where all files have them, else texts.
+    """Return the columns that the folders of each file are; whole numbers where all files have them, else texts.
 
     Raises:
         DataError: a file has no folder for a column that others have.

@@ -53,22 +53,22 @@ class PictureColumn:
         return list(dict.fromkeys(group.table.path for group in self._groups))
 
     def name(self, record: int) -> str:
-        """The column; `place` says which row it is."""
+        """Return the column; `place` says which row it is."""
         del record
         return self._column
 
     def place(self, record: int) -> str:
-        """Return where a picture is, for messages."""
+        """Return the place of a picture, for messages."""
         group, row = self._at(record)
         return self._groups[group].place(row, self._column).text()
 
     def source(self, record: int) -> tuple[str, int | None]:
-        """The file of a picture; a row has no line."""
+        """Return the file of a picture; a row has no line."""
         group, row = self._at(record)
         return self._groups[group].place(row, self._column).path, None
 
     def encoded(self, record: int) -> bytes:
-        """The bytes of a picture.
+        """Return the bytes of a picture.
 
         Raises:
             PictureError: the value is missing (null).
@@ -89,12 +89,12 @@ class PictureColumn:
             self._kept.clear()
 
     def _at(self, record: int) -> tuple[int, int]:
-        """The row group of a record, and its row there."""
+        """Return the row group of a record, and its row there."""
         group = int(np.searchsorted(self._first, record, side="right")) - 1
         return group, record - int(self._first[group])
 
     def _arrays(self, number: int) -> list[Any]:
-        """The pictures of a row group: read by one thread, the others wait for it."""
+        """Return the pictures of a row group: read by one thread, the others wait for it."""
         with self._lock:
             if number not in self._kept:
                 cells = self._groups[number].read([self._column])[self._column]

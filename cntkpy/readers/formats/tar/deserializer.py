@@ -85,11 +85,11 @@ class TarValues:
         return self.shards.files
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All samples of a chunk."""
+        """Return all samples of a chunk."""
         return self.load_sequences(self.table.of_chunk(chunk))
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """These samples, in the given order."""
+        """Return these samples, in the given order."""
         numbers = sequences.tolist()
         streams: dict[str, StreamData] = {}
         for column, stream in zip(self._columns, self._streams, strict=True):
@@ -122,19 +122,19 @@ class TarPictures:
         return self._shards.files
 
     def name(self, record: int) -> str:
-        """The name of the member."""
+        """Return the name of the member."""
         return self._shards.name(record, self._column)
 
     def place(self, record: int) -> str:
-        """The archive and the byte in it."""
+        """Return the archive and the byte in it."""
         return f"{self._shards.path(record)}, byte {self._shards.offset[record, self._column]}"
 
     def source(self, record: int) -> tuple[str, int | None]:
-        """The archive; a member has no line."""
+        """Return the archive; a member has no line."""
         return self._shards.path(record), None
 
     def encoded(self, record: int) -> bytes:
-        """The bytes of a picture."""
+        """Return the bytes of a picture."""
         size = int(self._shards.size[record, self._column])
         try:
             return self._shards.member(record, self._column)
@@ -147,7 +147,7 @@ class TarPictures:
 
 
 def read_member(shards: Shards, sample: int, column: int, stream: MemberStream, dtype: np.dtype) -> np.ndarray:
-    """The samples of a member, see `samples_of`; an error names the archive, the member and its byte."""
+    """Return the samples of a member, see `samples_of`; an error names the archive, the member and its byte."""
     data = shards.member(sample, column)
     several = stream.endings
     ending = several[0] if len(several) == 1 else shards.name(sample, column).rpartition("/")[2].partition(".")[2]
@@ -158,7 +158,9 @@ def read_member(shards: Shards, sample: int, column: int, stream: MemberStream, 
 
 
 def lengths_of(shards: Shards, columns: Sequence[int], streams: Sequence[MemberStream], dtype: np.dtype) -> np.ndarray:
-    """The lengths of sequences, int32 as in SequenceTable. Members are read where they can have several samples."""
+    """Return the lengths of sequences, int32 as in SequenceTable. Members are read where they can have several
+    samples.
+    """
     defining = [(c, s) for c, s in zip(columns, streams, strict=True) if s.defines_mb_size]
     varying = [(c, s) for c, s in defining or zip(columns, streams, strict=True) if not s.one_sample]
     if not varying:

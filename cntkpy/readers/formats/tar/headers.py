@@ -46,7 +46,7 @@ class _Following(NamedTuple):
 
 
 def members(data: DataBytes) -> Iterator[Member]:
-    """The files of an archive in their order; folders are passed over.
+    """Yield the files of an archive in their order; folders are passed over.
 
     Args:
         data: the archive, unpacked if it is compressed.
@@ -87,7 +87,7 @@ _PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
 def name_before(data: DataBytes, offset: int) -> str:
-    """The name in the header just before some data; of a long one its beginning."""
+    """Return the name in the header just before some data; of a long one its beginning."""
     return _shown(_parsed(data, data.bytes(offset - BLOCK, BLOCK), offset - BLOCK).name.removeprefix("./"))
 
 
@@ -113,12 +113,12 @@ def _check_size(data: DataBytes, name: str, position: int, size: int) -> None:
 
 
 def _after(offset: int, size: int) -> int:
-    """Return where the header after some data begins."""
+    """Return the offset of the header after some data."""
     return offset + -(-size // BLOCK) * BLOCK
 
 
 def _read_following(data: DataBytes, header: tarfile.TarInfo, position: int, known: _Following) -> _Following:
-    """Return what a header with a long name, or of pax, adds to what is known of the member that follows."""
+    """Return the known attributes of the next member, with those of a long-name or pax header added."""
     if header.size > LONGEST_HEADER:
         raise _broken(data, position - BLOCK, f"a header of {header.size} bytes is too long", "make the archive again")
     content = data.bytes(position, header.size)
@@ -143,7 +143,7 @@ def _read_following(data: DataBytes, header: tarfile.TarInfo, position: int, kno
 
 
 def _pax(data: DataBytes, content: bytes, position: int) -> Iterator[tuple[str, str]]:
-    """The records `length key=value` of a pax header."""
+    """Yield the records `length key=value` of a pax header."""
     begin = 0
     while begin < len(content):
         digits = content[begin : begin + 8].partition(b" ")[0]
@@ -161,5 +161,5 @@ def _broken(data: DataBytes, position: int, reason: str, hint: str) -> DataError
 
 
 def _shown(name: str) -> str:
-    """A name in a message."""
+    """Return a name in a message."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name[:200])

@@ -67,7 +67,7 @@ class TarStreamParameters(Declared):
         return self.dim if self.transforms is None else scaled_size(self.transforms, None)
 
     def named_parts(self) -> Iterator[Part]:
-        """The transforms."""
+        """Return the transforms."""
         return transform_parts(self.transforms or ())
 
     def check_together(self) -> None:
@@ -86,7 +86,7 @@ class TarStreamParameters(Declared):
         return tuple(value.lower().removeprefix(".") for value in several)
 
     def stream(self, name: str) -> MemberStream:
-        """The stream of numbers of this name, with the numbers of its classes."""
+        """Return the stream of numbers of this name, with the numbers of its classes."""
         from .deserializer import number_classes
         from .values import MemberStream
 
@@ -114,7 +114,7 @@ class TarParameters(Declared):
     )
 
     def streams(self) -> list[tuple[str, TarStreamParameters]]:
-        """The streams, in alphabetical order."""
+        """Return the streams, in alphabetical order."""
         names = stream_names(self, "write input=[name=[dim=...]]")
         streams = [(name, TarStreamParameters(self.input.section(name))) for name in names]
         for _, stream in streams:
@@ -134,7 +134,7 @@ class TarParameters(Declared):
         self.streams()
 
     def shards(self, most: int | None = None) -> Shards:
-        """The archives, opened; `most` as of `open_shards`. Inside `first_records`, only the first samples."""
+        """Return the archives, opened; `most` as of `open_shards`. Inside `first_records`, only the first samples."""
         from .shards import open_shards
 
         limits = current()
@@ -145,7 +145,7 @@ class TarParameters(Declared):
 
 
 def endings_of(streams: Sequence[tuple[str, TarStreamParameters]]) -> list[tuple[str, ...]]:
-    """The endings of the members of streams, each group of them once."""
+    """Return the endings of the members of streams, each group of them once."""
     return list(dict.fromkeys(stream.endings(name) for name, stream in streams))
 
 

@@ -48,7 +48,7 @@ class Shards:
         return any(value.packed for value in self.data)
 
     def member(self, sample: int, stream: int) -> bytes:
-        """The data of a member.
+        """Return the data of a member.
 
         Raises:
             DataError: it is too large, or cannot be read.
@@ -68,15 +68,15 @@ class Shards:
         return self.data[int(self.archive[sample])]
 
     def path(self, sample: int) -> str:
-        """The archive of a sample."""
+        """Return the archive of a sample."""
         return self._archive(sample).path
 
     def name(self, sample: int, stream: int) -> str:
-        """The name of a member."""
+        """Return the name of a member."""
         return name_before(self._archive(sample), int(self.offset[sample, stream]))
 
     def error(self, sample: int, stream: int, problem: str, hint: str | None = None) -> DataError:
-        """An error in the data of a member."""
+        """Return an error in the data of a member."""
         where = f"{self.path(sample)}, member '{self.name(sample, stream)}' (byte {self.offset[sample, stream]})"
         return DataError(f"{where}: {problem}.", path=self.path(sample), hint=hint)
 

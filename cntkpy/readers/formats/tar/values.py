@@ -63,7 +63,7 @@ class MemberStream:
 
 
 def samples_of(data: bytes, stream: MemberStream, ending: str, dtype: np.dtype) -> np.ndarray:
-    """The samples of a member: of the dtype (n, dim) if the stream is dense, else classes int32 (n,).
+    """Return the samples of a member: of the dtype (n, dim) if the stream is dense, else classes int32 (n,).
 
     Raises:
         Malformed: the data are no such samples.
@@ -108,7 +108,7 @@ def _classes(numbers: np.ndarray, stream: MemberStream) -> np.ndarray:
 
 
 def _named(text: str, classes: Mapping[str, int]) -> np.ndarray:
-    """The numbers of the classes that the lines name."""
+    """Return the numbers of the classes that the lines name."""
     names = [line.strip() for line in split_lines(text) if line.strip()]
     unknown = next((name for name in names if name not in classes), None)
     if unknown is not None:
@@ -160,7 +160,7 @@ def _is_number(word: str) -> bool:
 
 
 def _npy(data: bytes) -> np.ndarray:
-    """An array of numbers. `np.load` would make room for whatever the header claims."""
+    """Return an array of numbers. `np.load` would make room for whatever the header claims."""
     file = io.BytesIO(data)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
@@ -181,7 +181,7 @@ def _npy(data: bytes) -> np.ndarray:
 
 
 def _json(data: bytes, name: str | None) -> np.ndarray:
-    """A number, an array of numbers, or an array of arrays of them; of an object the value of this name."""
+    """Return a number, an array of numbers, or an array of arrays of them; of an object the value of this name."""
     try:
         value: Any = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -18,7 +18,7 @@ _MARGINS = 16
 
 
 def whole_lines(file: io.RawIOBase, size: int, block: int, *, ahead: bool) -> Generator[tuple[np.ndarray, int, bool]]:
-    """The lines in the next bytes of a file.
+    """Yield the lines in the next bytes of a file.
 
     Args:
         file: the file; it moves on.

@@ -92,7 +92,7 @@ class TextFormatDeserializer:
         return self._file.packed or not self._file.local
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All sequences of a chunk, read in one go."""
+        """Return all sequences of a chunk, read in one go."""
         self._loads += 1
         these = slice(int(self.table.first[chunk]), int(self.table.first[chunk + 1]))
         if (kept := self._parsed.take(chunk)) is not None:
@@ -126,7 +126,7 @@ class TextFormatDeserializer:
         return kept
 
     def load_sequences(self, sequences: np.ndarray) -> Chunk:
-        """These sequences, in the given order, read in order of the file. Neighbours are read in one go."""
+        """Return these sequences, in the given order, read in order of the file. Neighbours are read in one go."""
         offsets = self.index.begins[sequences]
         sizes = self.index.ends[sequences] - offsets
         ordered = np.argsort(offsets, kind="stable") if np.any(np.diff(offsets) < 0) else np.arange(len(offsets))
@@ -174,7 +174,7 @@ class TextFormatDeserializer:
         return self._loaded(parsed, buffer, begins, sequences)
 
     def _loaded(self, parsed: Parsed, buffer: np.ndarray, begins: np.ndarray, sequences: np.ndarray | slice) -> Chunk:
-        """Return what was read; log its events."""
+        """Return the parsed chunk; log its events."""
         if len(parsed.events):
             self._faults.report(parsed, buffer, begins, _numbers(sequences))
         if parsed.chunk is None:

@@ -46,7 +46,7 @@ class Found:
 
 
 def find_sequences(text: bytes, position: int, mode: int, main: bytes, hashed: bool) -> Found:
-    """The sequences of the lines of a text that begins at byte `position` of its file."""
+    """Return the sequences of the lines of a text that begins at byte `position` of its file."""
     keys: list[int] = []
     samples: list[int] = []
     offsets: list[int] = []
@@ -100,7 +100,7 @@ def form_chunks(begins: Offsets, ends: Offsets, maximum: int) -> np.ndarray:
 
 
 def _numeric(key: bytes) -> int | None:
-    """A key of digits as a number; None if it takes more than 64 bits."""
+    """Return a key of digits as a number; None if it takes more than 64 bits."""
     digits = key.lstrip(b"0")
     if len(digits) > 20:
         return None
@@ -123,7 +123,7 @@ def parse(
     named: bool = False,
     end_of_file: int = -1,
 ) -> Parsed | None:
-    """Return what `parse.parse` returns for sequences.
+    """Parse sequences as `parse.parse` does.
 
     None: a sequence does not lie in the buffer, or so much is odd that the kernels are quicker.
     """
@@ -181,7 +181,7 @@ class _Lines:
         self._head, self._named = _BEFORE_STREAMS[named], named
 
     def found(self) -> np.ndarray:
-        """The events, int64[n, 4], see `events`."""
+        """Return the events, int64[n, 4], see `events`."""
         return np.array(self._events, np.int64).reshape(-1, 4)
 
     def note(self, kind: int, place: int, sequence: int, stream: int = -1) -> None:

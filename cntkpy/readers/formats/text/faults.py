@@ -45,14 +45,14 @@ class Faults:
         self._kept_quiet = False
 
     def budget(self, sequences: np.ndarray | slice) -> int:
-        """Return how many places of these sequences are tolerated.
+        """Return the number of places in these sequences that are tolerated.
 
         Once there were too many, what is sound can still be read.
         """
         return max(0, self._maximum - len(self._counted) + self._known(sequences))
 
     def _known(self, sequences: np.ndarray | slice) -> int:
-        """Return how many places of these sequences are counted."""
+        """Return the number of places in these sequences that are counted already."""
         if not self._counted:
             return 0
         begins, ends = self._index.begins[sequences], self._index.ends[sequences]

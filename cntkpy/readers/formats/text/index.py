@@ -62,7 +62,7 @@ class TextIndex:
     newline_at_end: bool
 
     def repeated(self) -> int | str | None:
-        """A sequence id that is at two places of the file with others in between; None if there is none."""
+        """Return a sequence id that is at two places of the file with others in between; None if there is none."""
         keys = self.table.keys
         if keys is None or bool((keys[1:] > keys[:-1]).all()):
             return None
@@ -153,11 +153,11 @@ class _Found:
     """Error code and byte offset; then `lines` are those before it."""
 
     def key(self, sequence: int) -> int:
-        """A key."""
+        """Return a key."""
         return int(self.keys[sequence]) if len(self.keys) else (self.base + sequence) % 2**64
 
     def all_keys(self) -> np.ndarray:
-        """The keys, uint64."""
+        """Return the keys, uint64."""
         return self.keys if len(self.keys) else _counted(self.base, len(self.samples))
 
     def add_samples(self, count: int) -> None:
@@ -176,8 +176,9 @@ class _Found:
 def _build(
     data: DataBytes, options: IndexOptions, meanwhile: Meanwhile | None
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays keys, samples, offsets and turns (see `Offsets`) of all sequences; the size of the file, whether it
-    ends in LF, and (if every line is a sequence) the lines in front of the first one with data."""
+    """Return the arrays keys, samples, offsets and turns (see `Offsets`) of all sequences; the size of the file,
+    whether it ends in LF, and (if every line is a sequence) the lines in front of the first one with data.
+    """
     path, corpus, main = data.path, options.corpus, options.main.encode()
     with data.stream() as file:
         begin, first, skipped = _start(file, path)
@@ -245,7 +246,7 @@ def _arrays(keys: np.ndarray, samples: np.ndarray, offsets: Offsets) -> dict[str
 
 
 def _little(data: DataBytes) -> int:
-    """The size of a compressed file if it is little; `UNKNOWN`, without unpacking it all, if it is not."""
+    """Return the size of a compressed file if it is little; `UNKNOWN`, without unpacking it all, if it is not."""
     size = len(data.bytes(0, BLOCK_BYTES + 1))
     return size if size <= BLOCK_BYTES else UNKNOWN
 
@@ -317,7 +318,7 @@ class _Scan:
         return _Found(self.keys[:n], base, self.samples[:n], self.so_far(n + 1), lines, newline, end, fault)
 
     def so_far(self, count: int) -> Offsets:
-        """The first offsets."""
+        """Return the first offsets."""
         return Offsets(self.offsets[:count], np.array(self.turns, np.int64))
 
     def _turn(self, offset: int) -> None:
@@ -487,7 +488,7 @@ def _finish(
 
 
 def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
-    """The text of a file of `size` bytes from `begin` on; None if making its index does not fit the budget."""
+    """Return the text of a file of `size` bytes from `begin` on; None if making its index does not fit the budget."""
     if not fits_budget(size // _SCANNED_PER_WORK if 2 * size < BUDGET else size):
         return None
     file.seek(begin)

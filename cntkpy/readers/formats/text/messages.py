@@ -27,7 +27,7 @@ def table_hint(path: str | Path, line: bytes) -> str:
 
 
 def show_byte(byte: int) -> str:
-    """A byte as a reader of the message would write it."""
+    """Return a byte as a reader of the message would write it."""
     if byte == 10:
         return "end of line"
     if 32 < byte < 127:
@@ -36,19 +36,19 @@ def show_byte(byte: int) -> str:
 
 
 def _word(buffer: np.ndarray, begin: int) -> str:
-    """The word of the buffer that begins at `begin`."""
+    """Return the word of the buffer that begins at `begin`."""
     text = buffer[begin : begin + 40].tobytes()
     end = next((i for i, c in enumerate(text) if c in _WORD_ENDS), len(text))
     return text[:end].decode("utf-8", "replace") + ("…" if end == 40 else "")
 
 
 def _word_around(buffer: np.ndarray, position: int) -> str:
-    """The word that holds `position`."""
+    """Return the word that holds `position`."""
     return _word(buffer, _behind(buffer, position, _WORD_ENDS, 40))
 
 
 def _behind(buffer: np.ndarray, position: int, stops: bytes, most: int) -> int:
-    """The place after the last of some bytes before `position`, at most this many bytes before it."""
+    """Return the place after the last of some bytes before `position`, at most this many bytes before it."""
     begin = position
     while begin > max(position - most, 0) and int(buffer[begin - 1]) not in stops:
         begin -= 1
@@ -105,7 +105,7 @@ def _other_names(buffer: np.ndarray, begin: int, formats: Sequence[StreamFormat]
 
 
 def names_in(text: bytes, most: int = 20) -> list[str]:
-    """The names of the samples in the whole lines of a text, in their order, as many as a message may have."""
+    """Return the names of the samples in the whole lines of a text, in their order, as many as a message may have."""
     parts = (part for line in text.split(b"\n")[:-1] or [text] for part in line.split(b"|")[1:])
     names = {part.split()[0]: None for part in parts if part[:1].strip().strip(b"#")}
     return [name[:40].decode("utf-8", "replace") for name in list(names)[:most]]

@@ -76,13 +76,13 @@ def read_line(
 
 
 def _after(pattern: re.Pattern[bytes], line: bytes, p: int) -> int:
-    """The place after what a pattern, which matches anywhere, matches at p."""
+    """Return the place after what a pattern, which matches anywhere, matches at p."""
     match = pattern.match(line, p)
     return p if match is None else match.end()
 
 
 def _number(line: bytes, p: int) -> tuple[int, float | None]:
-    """The number at p: (place after it, value). None: there is none, the place is that of the odd byte."""
+    """Return the number at p: (place after it, value). None: there is none, the place is that of the odd byte."""
     match = _MANTISSA.match(line, p)
     assert match is not None
     end = match.end()

@@ -26,7 +26,7 @@ class Offsets:
 
     @classmethod
     def of(cls, offsets: np.ndarray) -> Offsets:
-        """These, int64[n]."""
+        """Return these, int64[n]."""
         highest = int(offsets[-1]) >> 32 if len(offsets) else 0
         turns = offsets.searchsorted(np.arange(1, highest + 1) << 32)
         return cls((offsets & _LOW).astype(np.uint32), turns.astype(np.int64))

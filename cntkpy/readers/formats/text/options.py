@@ -95,7 +95,7 @@ class TextFormatParameters(Declared):
     chunks_to_cache = Parameter("numChunksToCache", SIZE, default=None, ignored="see keepDataInMemory.")
 
     def formats(self) -> list[StreamFormat]:
-        """The streams, in alphabetical order."""
+        """Return the streams, in alphabetical order."""
         formats: list[StreamFormat] = []
         for name in stream_names(self, "write input=[name=[dim=... ; format=dense]]"):
             stream = StreamParameters(self.input.section(name))

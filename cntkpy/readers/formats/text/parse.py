@@ -22,7 +22,7 @@ NO_RUNS = Runs(-1, _NONE, _NONE, _NONE)
 
 
 def streams_of(formats: Sequence[StreamFormat]) -> Streams:
-    """The tables of some streams."""
+    """Return the tables of some streams."""
     aliases = [stream.alias.encode() for stream in formats]
     defining = np.array([stream.defines_mb_size for stream in formats], np.bool_)
     return Streams(

@@ -62,5 +62,5 @@ class ParsedAhead:
         return True
 
     def take(self, chunk: int) -> Kept | None:
-        """A chunk that was parsed ahead; None if it was not, or was taken before."""
+        """Return a chunk that was parsed ahead; None if it was not, or was taken before."""
         return self._chunks.pop(chunk, None)

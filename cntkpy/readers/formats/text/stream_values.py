@@ -73,7 +73,7 @@ class StreamValues:
         return True
 
     def data(self, dtype: np.dtype) -> StreamData:
-        """All samples."""
+        """Return all samples."""
         f, count = self.form, len(self.counts)
         # Numbers that a type cannot hold become infinite without a word, as in the kernels.
         with np.errstate(over="ignore"):

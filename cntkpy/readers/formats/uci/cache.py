@@ -43,7 +43,7 @@ class Cache:
 
     @classmethod
     def of(cls, settings: UCISettings) -> Cache | None:
-        """The cache of a section, None if it has none or none that could be read again."""
+        """Return the cache of a section, None if it has none or none that could be read again."""
         kind = settings.reader.writer_type
         if kind is None:
             return None
@@ -82,7 +82,7 @@ class Cache:
                 raise Stale(f"the section '{name}' has another dim")
 
     def _fingerprint(self) -> bytes:
-        """Return what the cache depends on, 16 bytes."""
+        """Return a digest of all settings that the cache depends on, 16 bytes."""
         s = self.settings
         digest = hashlib.blake2b(repr((s.columns, s.dtype.str, s.classes)).encode(), digest_size=16)
         digest.update(repr(sorted(describe(s.path).items())).encode())
@@ -119,7 +119,7 @@ class Cache:
             log.info("Wrote the cache %s of %s", ", ".join(self.paths), s.path)
 
     def read(self) -> tuple[BinaryRecords, dict[int, str]]:
-        """The records and the label map, after checking that they are those of the text file.
+        """Return the records and the label map, after checking that they are those of the text file.
 
         Raises:
             Stale, DataError: they are not. The files are closed then: Windows replaces none that is open.
@@ -176,7 +176,7 @@ def _section(sections: dict[str, StoredSection], name: str, kind: int, width: in
 
 
 def _one_hot_sections(plan: Plan, labels: str) -> dict[str, int]:
-    """The sections of one-hot labels and their width."""
+    """Return the sections of one-hot labels and their width."""
     counts = {
         section.header.name: section.header.per_record
         for section in plan.sections()
@@ -188,7 +188,7 @@ def _one_hot_sections(plan: Plan, labels: str) -> dict[str, int]:
 def _pieces(
     chunk: Any, features: str, labels: str, dtype: np.dtype, ones: dict[str, int]
 ) -> Iterator[dict[str, np.ndarray]]:
-    """The records of a chunk, some at a time, as the writer wants them."""
+    """Yield the records of a chunk, some at a time, as the writer wants them."""
     data = chunk.streams[features]
     rows = data.values.reshape(-1, data.dim)
     ids = targets = None

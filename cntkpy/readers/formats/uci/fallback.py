@@ -123,7 +123,7 @@ class _Records:
         return True
 
     def _id(self, label: bytes) -> int:
-        """The id of a label, which may be a new one; -1 if it has none."""
+        """Return the id of a label, which may be a new one; -1 if it has none."""
         number = self._labels.ids.get(label, -1)
         return self._labels.add(label) if number < 0 and self._may_add else number
 

@@ -49,7 +49,7 @@ def wrong_field(trouble: Trouble, text: np.ndarray, columns: Columns, path: str,
 
 
 def _other_separator(text: bytes, columns: Columns) -> str:
-    """Return what to write if something else than blanks is between the fields of a text."""
+    """Return a hint if a separator other than blanks is between the fields of a text."""
     separator = next((separator for separator in _SEPARATORS if separator.encode() in text), "")
     if not separator or columns.delimiter or separator == columns.decimal_point:
         return ""

@@ -99,7 +99,7 @@ class UCIReaderParameters(Declared):
         )
 
     def path(self) -> str:
-        """The data file, that of the features.
+        """Return the data file, that of the features.
 
         Raises:
             ConfigError: if there is none.
@@ -110,7 +110,7 @@ class UCIReaderParameters(Declared):
         return str(file)
 
     def features(self) -> FeatureParameters:
-        """The section of the features; an error if there is none."""
+        """Return the section of the features; an error if there is none."""
         features = classify(self.config).features
         if not features:
             raise no_stream(
@@ -119,12 +119,12 @@ class UCIReaderParameters(Declared):
         return FeatureParameters(self.config.section(features[0]))
 
     def labels(self) -> LabelParameters | None:
-        """The section of the labels, if there is one."""
+        """Return the section of the labels, if there is one."""
         labels = classify(self.config).labels
         return LabelParameters(self.config.section(labels[0])) if labels else None
 
     def _characters(self) -> tuple[str, str]:
-        """The delimiter and the decimal point, empty if they are the usual ones."""
+        """Return the delimiter and the decimal point, empty if they are the usual ones."""
         delimiter, point = self._character("customDelimiter"), self._character("customDecimalPoint")
         if delimiter and delimiter == point:
             raise self.error("customDelimiter", "is the same as customDecimalPoint", "use two characters")
@@ -151,7 +151,7 @@ class UCIReaderParameters(Declared):
         return bool(files) and all(map(is_file, files))
 
     def named_parts(self) -> Iterator[Part]:
-        """The sections of features and labels."""
+        """Return the sections of features and labels."""
         return parts(self.config)
 
 
@@ -229,7 +229,7 @@ def classify(section: ConfigParameters) -> Sections:
 
 
 def parts(section: ConfigParameters) -> Iterator[Part]:
-    """The sections of features and labels; each may also say how the binary cache is written."""
+    """Yield the sections of features and labels; each may also say how the binary cache is written."""
     sections = classify(section)
     kinds = (("features", sections.features, FeatureParameters), ("labels", sections.labels, LabelParameters))
     for kind, names, declared in kinds:

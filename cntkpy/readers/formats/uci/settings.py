@@ -56,7 +56,7 @@ class UCISettings:
         return self.columns.kind == "category" and self.reader.create_map and not exists(self.mapping_path)
 
     def label_map(self) -> LabelMap:
-        """The labels that are known before the data are read."""
+        """Return the labels that are known before the data are read."""
         if self.columns.kind != "category" or self.makes_map:
             return LabelMap()
         return load_labels(self.mapping_path)
@@ -67,7 +67,7 @@ class UCISettings:
         return self.labels.label_dim if self.labels is not None else 0
 
     def text(self) -> UCIText:
-        """The data file; makes the label mapping file if that was asked for."""
+        """Return the data file; makes the label mapping file if that was asked for."""
         data = UCIText(
             self.path, self.columns, self.dtype, self.label_map(), classes=self.classes, may_add=self.makes_map
         )

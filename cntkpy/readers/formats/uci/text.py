@@ -139,7 +139,7 @@ class UCIText:
         return self._file.packed
 
     def load_chunk(self, chunk: int) -> Chunk:
-        """All records of a chunk."""
+        """Return all records of a chunk."""
         first, end = int(self.table.first[chunk]), int(self.table.first[chunk + 1])
         stop = int(self.offsets[end]) if end < len(self.offsets) else self.size
         buffer = np.empty(stop - int(self.offsets[first]) + _PADDING, np.uint8)
@@ -166,7 +166,7 @@ class UCIText:
         return self._chunk(features, labels, row)
 
     def _chunk(self, features: np.ndarray, labels: np.ndarray, row: np.ndarray) -> Chunk:
-        """A chunk whose sequence i has the values of row[i]."""
+        """Return a chunk whose sequence i has the values of row[i]."""
         c = self.columns
         bounds = np.arange(len(row) + 1)
         streams = {c.features: StreamData(c.dim, features, row * c.dim, bounds)}

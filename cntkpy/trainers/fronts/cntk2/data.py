@@ -39,7 +39,8 @@ def has_one_element(node: Node) -> bool:
 
 
 def with_samples(criterion: Function) -> Function:
-    """The criterion itself; of an operand without samples, an array, the formula that has a value for each sample.
+    """Return the criterion itself; of an operand without samples, an array, the formula that has a value for each
+    sample.
 
     A criterion node sums over the minibatch, in which both of its operands have samples.
     """

@@ -64,7 +64,7 @@ class TrainingSummary(Record):
 
 
 class _Collector(ProgressWriter):
-    """Keeps what writers receive, on every worker."""
+    """Keeps the calls of progress writers, on every worker."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -107,7 +107,7 @@ class Learner:
         return value, kept, float(rate_for), float(momentum.size is not None)
 
     def count(self, samples: int, sweep_end: bool) -> None:
-        """Add what was trained on."""
+        """Add trained samples."""
         self.samples_seen += samples
         self.sweeps += sweep_end
 
@@ -305,7 +305,7 @@ def rmsprop_with_steps(
     need_ave_multiplier: bool = True,
     **options: Unpack[LearnerOptions],
 ) -> Learner:
-    """The RMSProp of configurations, with a step factor for each element that grows while the sign stays.
+    """Return the RMSProp of configurations, with a step factor for each element that grows while the sign stays.
 
     The factor lies between `min` and `max`; `max=math.inf` is no upper bound.
     """
@@ -328,7 +328,7 @@ def fsadagrad(
     unit_gain: bool = True,
     **options: Unpack[LearnerOptions],
 ) -> Learner:
-    """The FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, momentum.
+    """Return the FSAdaGrad of configurations: AdaGrad with a forgetting mean square, a bounded scale, momentum.
 
     Args:
         parameters: what to train.
@@ -452,7 +452,7 @@ def data_parallel(learner: Learner, after: int = 0) -> DistributedLearner:
 
 
 def block_momentum(learner: Learner, options: BlockMomentumOptions, after: int = 0) -> DistributedLearner:
-    """Every worker trains by itself for a block of samples; then the models are joined."""
+    """Return every worker trains by itself for a block of samples; then the models are joined."""
     return _distributed(learner, after, options)
 
 

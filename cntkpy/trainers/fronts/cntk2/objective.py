@@ -190,7 +190,9 @@ def _changes(node: Node) -> bool:
 def _network_of(
     criteria: Sequence[Function], group: str, outputs: Sequence[NodeValue], sizes: Sizes | None
 ) -> tuple[graph.Model, list[Node], Known]:
-    """The network of criteria and of what else a model gives; the nodes of the criteria; what is in whose place."""
+    """Return the network of criteria and of what else a model gives; the nodes of the criteria; what is in whose
+    place.
+    """
     roots = [function.root for function in criteria]
     groups = {group: roots[:1], "evaluation": roots if group == "evaluation" else roots[1:], "output": outputs}
     made, known = sized_model([*roots, *(function for function in outputs if function not in roots)], groups, sizes)
@@ -198,7 +200,9 @@ def _network_of(
 
 
 def loss_and_metric(model: Function | None, criteria: object) -> tuple[Function, Function | None]:
-    """The loss and the metric of what a program gives: functions, names of nodes, or None for those of the network."""
+    """Return the loss and the metric of what a program gives: functions, names of nodes, or None for those of the
+    network.
+    """
     if isinstance(criteria, Function):
         several: list[Any] = list(criteria.outputs)
     elif criteria is None and model is not None:
@@ -233,7 +237,7 @@ def _criterion(model: Function | None, criterion: object) -> Function:
 
 
 def learners_of(learners: object) -> list[Learner]:
-    """The learners of what a program gives, checked."""
+    """Return the learners of what a program gives, checked."""
     several: list[Any] = [
         learner.as_learner() if isinstance(learner, UserLearner) else learner for learner in as_list(learners)
     ]

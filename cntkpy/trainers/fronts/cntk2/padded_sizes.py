@@ -1,4 +1,4 @@
-"""To how many samples minibatches of single frames are padded, where a program gives them one by one."""
+"""Padded sizes of minibatches of single frames that a program passes one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PaddedSizes:
         self._known: list[int] = []
 
     def of(self, samples: int) -> int:
-        """Return the size for a minibatch of so many samples: less than twice as many."""
+        """Return the padded size of a minibatch: less than twice its samples."""
         samples = max(1, samples)
         size = min((bound for bound in self._known if samples <= bound < 2 * samples), default=None)
         if size is None:

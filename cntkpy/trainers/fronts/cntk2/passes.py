@@ -67,7 +67,7 @@ class TrainingPass:
         return self._done(*self.values.training.values(*self.arguments)) if self.results is None else self.results
 
     def _done(self, results: Mapping[str, Array], after: Mapping[str, Array]) -> Mapping[str, Array]:
-        """Note what was computed, the first time."""
+        """Keep the first results."""
         jax.block_until_ready(results)
         raise_failure()
         if self.results is None:

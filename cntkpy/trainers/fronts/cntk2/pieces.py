@@ -66,7 +66,7 @@ def check_beginnings(begins: list[bool] | None, layouts: Mapping[str, Layout]) -
 
 
 class Pieces:
-    """Knows how far the sequences of the last minibatch have come."""
+    """Keeps the positions of the sequences of the last minibatch."""
 
     def __init__(self) -> None:
         self._steps: list[int] | None = None

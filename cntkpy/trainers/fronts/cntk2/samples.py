@@ -128,7 +128,9 @@ class Samples:
 
 
 def made_samples(network: ValidatedNetwork, nodes: Sequence[Node]) -> int:
-    """The samples of the minibatches that a network makes of values without a minibatch axis; 0: it makes none."""
+    """Return the samples of the minibatches that a network makes of values without a minibatch axis; 0: it makes
+    none.
+    """
     counts = {(node.input(0).shape or (0,))[-1] for node in network.below(list(nodes)) if node.operation == "ToBatch"}
     if len(counts) > 1:
         sizes = " and ".join(map(str, sorted(counts)))

@@ -25,27 +25,27 @@ FULL_DATA_SWEEP = 0
 
 
 def learning_rate(values: Values, minibatch_size: int | None = None, epoch_size: int | None = None) -> Schedule:
-    """A learning rate, for the mean gradient of a minibatch of `minibatch_size` samples; None: of any size."""
+    """Return a learning rate, for the mean gradient of a minibatch of `minibatch_size` samples; None: of any size."""
     return Schedule(values, minibatch_size, epoch_size)
 
 
 def learning_rate_per_sample(values: Values, epoch_size: int | None = None) -> Schedule:
-    """A learning rate for each sample: the gradient is summed over the minibatch."""
+    """Return a learning rate for each sample: the gradient is summed over the minibatch."""
     return Schedule(values, 1, epoch_size)
 
 
 def momentum(values: Values, minibatch_size: int | None = None, epoch_size: int | None = None) -> Schedule:
-    """A momentum: how much is kept from one minibatch (of that size) to the next."""
+    """Return a momentum: how much is kept from one minibatch (of that size) to the next."""
     return Schedule(values, minibatch_size, epoch_size)
 
 
 def momentum_per_sample(values: Values, epoch_size: int | None = None) -> Schedule:
-    """A momentum: how much is kept from one sample to the next."""
+    """Return a momentum: how much is kept from one sample to the next."""
     return Schedule(values, 1, epoch_size)
 
 
 def momentum_as_time_constant(values: Values, epoch_size: int | None = None) -> Schedule:
-    """A momentum as the number of samples after which 1/e of a gradient is left; 0 is no momentum."""
+    """Return a momentum as the number of samples after which 1/e of a gradient is left; 0 is no momentum."""
     constants = per_epoch(values)
     if any(value < 0 for value in constants.distinct()):
         raise ArgumentError(f"a time constant is a number of samples from 0 on, not {values!r}")

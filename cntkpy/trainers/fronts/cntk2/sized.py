@@ -72,7 +72,9 @@ class SizedObjectives:
         return self.now.arguments
 
     def minibatch(self, data: object, continued: bool = False) -> Minibatch:
-        """The minibatch of some data, see `Arguments.minibatch`; the objective of now becomes that of its sizes."""
+        """Return the minibatch of some data, see `Arguments.minibatch`; the objective of now becomes that of its
+        sizes.
+        """
         if self.is_free:
             self._choose(self._free(data))
         result = self.arguments.minibatch(data, continued=continued)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -114,14 +114,15 @@ class TensorBoardProgressWriter(ProgressWriter):
             self._file.close()
 
 
-def _pictures(name: str, data: Mapping[Any, Any]) -> np.ndarray:
+def _pictures(name: str, data: object) -> np.ndarray:
     """Return pictures as bytes, (pictures, channels, height, width)."""
     hint = (
         "write_image(name, {function: array}, step): an array (pictures, channels, height, width) with 1 or 3 channels"
     )
-    if not isinstance(data, Mapping) or len(data) != 1:
+    pictures: Mapping[Any, Any] = cast("Mapping[Any, Any]", data) if isinstance(data, Mapping) else {}
+    if len(pictures) != 1:
         raise ArgumentError(f"{name}: {shorten(repr(data))} is not a dict of one function and its pictures", hint)
-    ((function, value),) = data.items()
+    ((function, value),) = pictures.items()
     read: Any = getattr(value, "asarray", None)
     array = np.asarray(value if read is None else read())
     shape = tuple(function.shape)

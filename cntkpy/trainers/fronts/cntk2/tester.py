@@ -73,7 +73,7 @@ class MetricTests:
         return totals
 
     def print_times(self, title: str, objective: Objective) -> None:
-        """Print how long each node takes for the last minibatch."""
+        """Print the time of each node for the last minibatch."""
         objective.model.load()
         self._last.print_times(title, objective.model.network, objective.nodes, False)
 
@@ -173,5 +173,5 @@ class Tester(Tested):
         super().__init__(objectives, writers_of(progress_writers))
 
     def print_node_timing(self) -> None:
-        """Print how long each node takes for the data of the last test; see `Function.print_node_timing`."""
+        """Print the time of each node for the data of the last test; see `Function.print_node_timing`."""
         self._tests.print_times("Evaluator", self._objectives.now)

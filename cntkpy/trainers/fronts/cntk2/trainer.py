@@ -181,7 +181,7 @@ class Trainer(Tested):
         return self._updates.train(minibatch, self.seed, callbacks)
 
     def print_node_timing(self) -> None:
-        """Print how long each node takes for the last minibatch of training; see `Function.print_node_timing`."""
+        """Print the time of each node for the last minibatch of training; see `Function.print_node_timing`."""
         self._training.release()
         objective = self._training.objective
         objective.model.load()
@@ -213,7 +213,7 @@ class Trainer(Tested):
         self._updates.save(filename, self.seed, external_state or {})
 
     def restore_from_checkpoint(self, filename: str | Path) -> State:
-        """Resume where a checkpoint was written.
+        """Restore a checkpoint.
 
         Args:
             filename: the model file.

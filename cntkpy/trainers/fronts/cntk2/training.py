@@ -114,7 +114,7 @@ class Training:
     # ---- checkpoints
 
     def snapshot(self) -> tuple[State, Arrays]:
-        """Return what a checkpoint keeps: values and arrays."""
+        """Return the values and arrays of a checkpoint."""
         self.hold()
         self.queue.collect()
         values = {

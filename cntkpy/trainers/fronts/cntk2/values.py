@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 
-from cntkpy.cntk_config.base.narrowing import is_list
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -241,7 +240,7 @@ class Values:
         return [self.samples.of(node, values, step.stack) for node in self._nodes]
 
     def print_times(self, title: str) -> None:
-        """Print how long each node takes; with gradients, if the functions were computed in training mode."""
+        """Print the time of each node; with gradients, if the functions were computed in training mode."""
         self._load()
         self.last.print_times(title, self.network, self._nodes, self.draws.passes > 0)
 
@@ -275,7 +274,7 @@ _free: dict[tuple[Any, ...], tuple[FreeSizes, Draws]] = {}
 """By functions that have sizes which only data say, what reads these."""
 
 MAX_COMPILED = 32
-"""So many compiled functions are kept."""
+"""Number of compiled functions that are kept."""
 
 
 def values_of(outputs: Sequence[Function], data: object) -> Values:
@@ -341,7 +340,7 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
 
 def _sparse(value: list[Any] | np.ndarray) -> Any:
     """Return the values of a function as sparse matrices; arrays of other than two axes stay."""
-    if is_list(value):
+    if not isinstance(value, np.ndarray):
         return [_sparse(array) for array in value]
     return csr_matrix(value) if value.ndim == 2 else value
 

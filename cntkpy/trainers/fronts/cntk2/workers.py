@@ -82,7 +82,7 @@ class Communicator:
 
     @staticmethod
     def current_worker_rank() -> int:
-        """The same."""
+        """Return the same."""
         return _processes.connect().rank
 
     @staticmethod
@@ -171,7 +171,7 @@ class Workers:
             raise ArgumentError(message, "train on one worker, or give inputs one size")
 
     def share(self, samples: int) -> tuple[int, int]:
-        """Among how many workers the data are shared after this many samples, and which part is that of this one."""
+        """Return the number of workers that share the data after `samples` samples, and the part of this worker."""
         learner = self._learner
         if learner is None or samples < learner.after:
             return 1, 0

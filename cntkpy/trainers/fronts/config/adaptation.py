@@ -41,7 +41,7 @@ class MixedTargets:
         self._evaluator = Evaluator(self.reference, [self.node], summed=False)
 
     def __call__(self, stack: Stack) -> Stack:
-        """The same stack of minibatches with mixed labels."""
+        """Return the same stack of minibatches with mixed labels."""
         name = next((name for name in stack.batch.inputs if name.lower() == self.label.name.lower()), None)
         if name is None:
             raise UserError("NoLabels", f"the training criterion does not use the labels '{self.label.name}'")

@@ -15,7 +15,7 @@ log = logging.getLogger("cntkpy.trainers")
 
 @dataclass
 class BestModels:
-    """After which epoch each criterion was smallest.
+    """Keeps the epoch with the smallest value of each criterion.
 
     Args:
         path: of the final model; the best one by a criterion is `PATH_NAME`, with the name of its node.
@@ -42,5 +42,5 @@ class BestModels:
         return {name: [done, repr(value)] for name, (done, value) in self.best.items()}
 
     def restore(self, state: dict[str, list[Any]]) -> None:
-        """Resume where `state` was taken."""
+        """Restore `state`."""
         self.best = {name: (int(done), float(value)) for name, (done, value) in state.items()}

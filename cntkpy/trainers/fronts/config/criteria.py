@@ -111,7 +111,7 @@ def gradient_nodes(network: Network, criterion: Node) -> list[Node]:
 
 
 def announce(network: Network, p: SGDParameters, device: str | None) -> list[Node]:
-    """Log what is trained, and where; returns the criterion to train and the nodes to report.
+    """Log the criterion and the device; return the criterion to train and the nodes to report.
 
     Args:
         device: what the log calls it; with `None` the size of the model and the device are not logged.

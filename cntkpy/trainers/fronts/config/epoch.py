@@ -16,7 +16,7 @@ from cntkpy.trainers.step.step import CompiledStep
 
 @dataclass
 class FiniteCriterion(Hook):
-    """Stops where the criterion is not finite: in the line that shows it, or if no line will, after the stack.
+    """Stops at a criterion that is not finite: in the line that shows it, else after the stack.
 
     Args:
         step: The compiled step.
@@ -38,7 +38,7 @@ class FiniteCriterion(Hook):
 
 
 def check_criterion(total: text.Total, epoch: int, bad: NotFinite | None, step: CompiledStep) -> None:
-    """Stop where a criterion is not finite.
+    """Stop at a criterion that is not finite.
 
     Raises:
         UserError: A criterion is infinite or not a number; says in which sequences and at which node.

@@ -33,7 +33,7 @@ from cntkpy.trainers.schedules.schedules import Schedules
 log = logging.getLogger("cntkpy.trainers")
 
 MANY_MODELS = 50
-"""After so many epochs the log says how to keep fewer models."""
+"""Epochs after which the log says how to keep fewer models."""
 
 
 @dataclass

@@ -58,7 +58,7 @@ def load_partial(path: str, settings: State) -> Checkpoint | None:
 
 @contextmanager
 def stopped_between_epochs(model: str | None) -> Generator[None]:
-    """Let what is done be left at any point, because everything worth saving is in files already.
+    """Let the block stop at any point, because all progress is in files already.
 
     Args:
         model: The last model that is saved; None: there is none yet.

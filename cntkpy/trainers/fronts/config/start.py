@@ -57,7 +57,7 @@ class Start:
     stop: Callable[[], bool]
 
     def nodes(self, sequences: ParallelSequences) -> list[Node]:
-        """Compute what is computed before the first epoch, and save the start; return the criterion and others.
+        """Compute the nodes that precede the first epoch, and save the start; return the criterion and others.
 
         Raises:
             Interrupted: The run was asked to stop.
@@ -77,7 +77,7 @@ class Start:
         return nodes
 
     def _read_as_before(self) -> None:
-        """Read what was read for nodes computed before the first epoch, which leaves its number of sequences."""
+        """Repeat the reading for nodes computed before the first epoch, which sets the number of sequences."""
         if self.parameters.truncated and self.network.precompute_nodes(pending=False):
             for _ in self._data():
                 pass
@@ -133,7 +133,7 @@ class Start:
 
 
 def warn_of_reset(names: list[str]) -> None:
-    """Log which parameters have fresh arrays of the update rule, although a checkpoint has some."""
+    """Warn of parameters whose update rule starts anew, although a checkpoint has arrays."""
     if names:
         log.warning(
             "Warning: The checkpoint is of another update rule or another network. "

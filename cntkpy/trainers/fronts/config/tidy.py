@@ -17,7 +17,7 @@ from cntkpy.trainers.schedules.schedules import Schedules
 
 
 def remove_needless(p: SGDParameters, done: int, best: int | None, schedules: Schedules, options: Options) -> None:
-    """Remove what `keepCheckPointFiles` and `keepModels` do not keep.
+    """Remove the files that `keepCheckPointFiles` and `keepModels` do not keep.
 
     Args:
         p: the parameters of the training.

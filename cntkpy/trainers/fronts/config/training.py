@@ -99,7 +99,7 @@ class TrainingLoop:
             self.parallel.end()
 
     def _prepare(self) -> EpochTrainer:
-        """Return what trains the epochs, after all that comes before the first."""
+        """Run all that precedes the first epoch; return the trainer of epochs."""
         p, reporting, parallel, files = self.parameters, self.reporting, self.parallel, self.files
         start = Start(p, self.network, self.reader, self.start, self.loaded, reporting, parallel, files, self.stop)
         nodes = start.nodes(self.sequences)

@@ -96,7 +96,7 @@ ON_EQUAL_TYPES: dict[type, Mapping[str, Callable[[Any, Any], Any]]] = {float: ON
 
 
 def at_hand(e: Any, scope: Scope) -> Any:
-    """The value of a literal, of a name whose value is known, and of numbers with operators; else PENDING.
+    """Return the value of a literal, of a name whose value is known, and of numbers with operators; else PENDING.
 
     Has no effect and raises nothing.
     """
@@ -127,7 +127,7 @@ def at_hand(e: Any, scope: Scope) -> Any:
 def bad_operands(
     operator: str, left: object, right: object, place: Place, scope: Scope
 ) -> tuple[str, Place, Scope, str | None]:
-    """The arguments of `Messages.error` for operands that an operator does not take."""
+    """Return the arguments of `Messages.error` for operands that an operator does not take."""
     message = f"operator {operator} cannot be applied to {kind_of(left)} and {kind_of(right)}"
     hint = None
     if operator == ".*" and type(left) is float:

@@ -116,7 +116,7 @@ class Evaluator:
         """Collects what an error has ended; None: nothing follows an error."""
 
     def run(self, step: Step) -> Any:
-        """The value of a step, after all that it depends on.
+        """Return the value of a step, after all that it depends on.
 
         Raises:
             ConfigError: what is wrong with the program, where, and which calls led there.
@@ -148,21 +148,21 @@ class Evaluator:
                 waiting.pop().close()
 
     def value(self, expression: object, place: Place) -> Any:
-        """The value of something that may be delayed."""
+        """Return the value of something that may be delayed."""
         if type(expression) is not Delayed:
             return expression
         return expression.value if expression.value is not PENDING else self.run(self.force(expression, place))
 
     def evaluate(self, expression: Expression, scope: Scope, path: Path | None = None) -> Any:
-        """The value of an expression."""
+        """Return the value of an expression."""
         return self.run(self.step(expression, scope, path))
 
     def step(self, expression: object, scope: object, path: Path | None) -> Step:
-        """The step that evaluates an expression."""
+        """Return the step that evaluates an expression."""
         return self._meaning[type(expression)](self, expression, scope, path)
 
     def force(self, delayed: Delayed, place: Place) -> Step:
-        """The value of a delayed expression, which `place` asks for."""
+        """Return the value of a delayed expression, which `place` asks for."""
         if delayed.value is not PENDING:
             return delayed.value
         if self.failures is not None and delayed in self.failures.delayed:
@@ -195,11 +195,13 @@ class Evaluator:
             failures.expressions.append((expression, delayed.scope))
 
     def forced(self, expression: object, place: Place) -> Step:
-        """The value of something that may be delayed, as a step."""
+        """Return the value of something that may be delayed, as a step."""
         return (yield self.force(expression, place)) if type(expression) is Delayed else expression
 
     def delayed(self, expression: Expression, scope: Scope, path: Path | None) -> Any:
-        """The value of an expression if it is at hand, else the expression with what it needs to be evaluated."""
+        """Return the value of an expression if it is at hand, else the expression with what it needs to be
+        evaluated.
+        """
         if isinstance(expression, Literal):
             return expression.value
         if isinstance(expression, Name | Infix):
@@ -219,7 +221,7 @@ class Evaluator:
             )
 
     def enter(self, function: Function, names: dict[str, Any], place: Place, scope: Scope, path: Path | None) -> Step:
-        """The step that evaluates the body of a function."""
+        """Return the step that evaluates the body of a function."""
         self._check_depth(place, scope)
         inside = Scope(names, function.scope, place, scope)
         body = function.body
@@ -248,7 +250,7 @@ class Evaluator:
         scope: Scope,
         path: Path | None,
     ) -> Step:
-        """The value of a function for arguments that are values already, or delayed."""
+        """Return the value of a function for arguments that are values already, or delayed."""
         if type(function) is not Function:
             raise self.messages.error("NoFunction", f"a function is expected, not {kind_of(function)}", place, scope)
         if len(positional) != len(function.parameters):
@@ -265,7 +267,7 @@ def wrong_count(
     scope: Scope,
     place: Place | None = None,
 ) -> ConfigError:
-    """The error of a call with a wrong number of arguments: `e`, or one of the library at `place`."""
+    """Return the error of a call with a wrong number of arguments: `e`, or one of the library at `place`."""
     place = place or (e.place if e else function.place)
     count = len(function.parameters)
     expected = f"{count} positional argument{'' if count == 1 else 's'}"

@@ -388,5 +388,5 @@ def evaluator_of(
     unsupported: Mapping[str, str] | None = None,
     texts: Collection[str] = (),
 ) -> Evaluator:
-    """An evaluator of the language; see `Evaluator` for the arguments."""
+    """Return an evaluator of the language; see `Evaluator` for the arguments."""
     return Evaluator(MEANING, classes, library, unsupported, texts)

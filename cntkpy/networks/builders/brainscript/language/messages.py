@@ -30,7 +30,7 @@ class Messages:
     def error(
         self, kind: str, message: str, place: Place, scope: Scope | None, hint: Hint = None, notes: Iterable[str] = ()
     ) -> ConfigError:
-        """An error with its place and the calls that led there, to be raised."""
+        """Return an error with its place and the calls that led there, to be raised."""
         where = [place] if scope is None else [place, *islice(scope.calls(), 12)]
         shown = [place for place in where if place.text not in self.library]
         if scope is not None and not shown:
@@ -53,7 +53,7 @@ class Messages:
         return ConfigError(kind, message, shown[0].span, hint, [*shown[0].notes, *frames])
 
     def user_place(self, place: Place, scope: Scope | None) -> Place:
-        """The place itself, or where it is inside the library the call that led there."""
+        """Return the place itself, or where it is inside the library the call that led there."""
         if place.text in self.library and scope is not None:
             return next((call for call in scope.calls() if call.text not in self.library), place)
         return place
@@ -63,7 +63,7 @@ class Messages:
         self.warnings.append(Diagnostic(kind, message, place.span, hint, place.notes, "warning"))
 
     def too_long(self, steps: int) -> ConfigError:
-        """The error of an evaluation without an end, at the innermost place of the user's text that is known."""
+        """Return the error of an evaluation without an end, at the innermost place of the user's text that is known."""
         delayed = self.forcing[-1] if self.forcing else None
         if delayed is None:
             return ConfigError("TooMany", f"the evaluation takes more than {steps} steps")

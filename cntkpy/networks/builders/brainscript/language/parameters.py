@@ -21,7 +21,7 @@ from cntkpy.networks.builders.brainscript.language.values import (
 
 
 def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Step:
-    """The value of a parameter of a class: a member of its record, or a name of the scopes around it.
+    """Return the value of a parameter of a class: a member of its record, or a name of the scopes around it.
 
     Raises:
         ConfigError: it is not there and has no default.
@@ -45,7 +45,7 @@ def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, d
 def of_type(
     evaluator: Evaluator, kind: type, record: Record, name: str, origin: Origin, default: object = PENDING
 ) -> Step:
-    """A parameter that must be a number (float), a text (str) or a truth value (bool)."""
+    """Return a parameter that must be a number (float), a text (str) or a truth value (bool)."""
     value = yield parameter(evaluator, record, name, origin, default)
     if type(value) is not kind:
         wanted = {float: "a number", str: "a text", bool: "true or false"}[kind]
@@ -55,7 +55,7 @@ def of_type(
 
 
 def integer(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Step:
-    """A parameter that must be a whole number."""
+    """Return a parameter that must be a whole number."""
     value = yield parameter(evaluator, record, name, origin, default)
     place, scope = place_of(evaluator, record, name, origin)
     return whole_number(evaluator, value, f"'{name}'", place, scope)
@@ -90,7 +90,7 @@ def whole_number(evaluator: Evaluator, value: object, subject: str, place: Place
 
 
 def flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | None, subject: str) -> Step:
-    """The elements of an array and of the arrays in it; a single value is one element.
+    """Return the elements of an array and of the arrays in it; a single value is one element.
 
     Args:
         value: the array or value.

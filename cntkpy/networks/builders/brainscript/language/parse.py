@@ -236,7 +236,7 @@ def end_of(expression: Expression) -> int:
 
 
 def source_of(expression: Expression) -> str:
-    """The text of an expression, on one line."""
+    """Return the text of an expression, on one line."""
     if isinstance(expression, Lambda) and len(expression.parameters) == 1 and not expression.name:
         return f"({expression.parameters[0]} => {source_of(expression.body)})"
     text = expression.place.text.string[start_of(expression) : end_of(expression)]
@@ -275,7 +275,7 @@ def parse_members(text: Text, begin: int = 0, end: int | None = None) -> RecordL
 
 
 def parse_expression(text: Text) -> Expression:
-    """The expression that a text is."""
+    """Return the expression that a text is."""
     return _parse(text, "one_expression")
 
 
@@ -364,7 +364,7 @@ def _bad_character(text: Text, start: int) -> ConfigError:
 
 
 def _unmatched_bracket(text: Text) -> ConfigError | None:
-    """The first bracket without a partner."""
+    """Return the first bracket without a partner."""
     opened: list[tuple[str, int]] = []
     for word in _BRACKETS.finditer(text.string):
         bracket = word["bracket"]

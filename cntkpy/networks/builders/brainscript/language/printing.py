@@ -18,7 +18,7 @@ from cntkpy.networks.builders.brainscript.language.values import (
 
 
 def text_of(evaluator: Evaluator, value: object, origin: Origin) -> Step:
-    """The text of a value.
+    """Return the text of a value.
 
     An array is `( a`, then each further element on a line of its own, indented by two, then ` )`. A record is `[`, its
     members in the order of their names, `]`. What a value of several lines is part of indents it by two more.
@@ -50,7 +50,7 @@ class _Text:
 
 
 def _pieces(value: object, indent: int) -> list[tuple[Any, int]]:
-    """A value as texts and the values inside it."""
+    """Return a value as texts and the values inside it."""
     line = "\n" + " " * indent
     if type(value) is Array:
         pieces: list[tuple[Any, int]] = [(_Text("( "), 0)]

@@ -44,7 +44,7 @@ class ProgramError(ConfigError):
 def error(
     kind: str, message: str, place: Place | None, hint: str | None = None, notes: Sequence[str] = ()
 ) -> ProgramError:
-    """A located error, to be raised."""
+    """Return a located error, to be raised."""
     if place is None:
         return ProgramError(kind, message, None, hint, notes)
     problem = ProgramError(kind, message, place.span, hint, (*place.notes, *notes))
@@ -53,7 +53,7 @@ def error(
 
 
 def text_of_value(value: ConfigValue, folders: Sequence[Path] = ()) -> Text:
-    """The program that is a value of a configuration.
+    """Return the program that is a value of a configuration.
 
     Args:
         value: the value, with its brackets.
@@ -79,12 +79,12 @@ def text_of_value(value: ConfigValue, folders: Sequence[Path] = ()) -> Text:
 
 
 def text_of_string(string: str, name: str, folders: Sequence[Path] = ()) -> Text:
-    """The program in a string."""
+    """Return the program in a string."""
     return with_includes(_lines(Source(name, string)), folders)
 
 
 def text_of_file(path: Path, name: str, folders: Sequence[Path] = (), asked: Span | None = None) -> Text:
-    """The program in a file.
+    """Return the program in a file.
 
     Args:
         path: the file.
@@ -160,7 +160,7 @@ def _next_include(text: Text, start: int) -> tuple[int, int, str] | None:
 
 
 def _find(name: str, place: Place, folders: Sequence[Path]) -> Path:
-    """The file of that name: as written, or from the own folder of the including file or one of `folders`.
+    """Return the file of that name: as written, or from the own folder of the including file or one of `folders`.
 
     Each of them may have the path as written, as CNTK's manual says, or the file itself, as CNTK does.
     """

@@ -40,7 +40,7 @@ def _class(**makers: Maker) -> Class:
 
 
 def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """A value as text; `how` is the middle of a printf directive."""
+    """Return a value as text; `how` is the middle of a printf directive."""
     value = yield parameter(evaluator, record, "arg", origin)
     how = yield of_type(evaluator, str, record, "how", origin)
     if not FORMAT.fullmatch(how):
@@ -54,7 +54,7 @@ def _format(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _formatted(value: float, how: str) -> str:
-    """A number as printf writes it: `d` if it is whole (and within 32 bits), else `f`."""
+    """Return a number as printf writes it: `d` if it is whole (and within 32 bits), else `f`."""
     flags = how[: len(how) - len(how.lstrip("-+ #0"))]
     form = how[len(flags) :]
     if math.isfinite(value):
@@ -68,7 +68,7 @@ def _formatted(value: float, how: str) -> str:
 
 
 def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """All occurrences of a text replaced."""
+    """Return all occurrences of a text replaced."""
     text = yield of_type(evaluator, str, record, "arg", origin)
     pattern = yield of_type(evaluator, str, record, "replacewhat", origin)
     by = yield of_type(evaluator, str, record, "withwhat", origin)
@@ -82,7 +82,7 @@ def _replace(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _substr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """Some characters; a negative begin counts from the end, a negative number means all that follow."""
+    """Return some characters; a negative begin counts from the end, a negative number means all that follow."""
     text = yield of_type(evaluator, str, record, "arg", origin)
     begin = yield integer(evaluator, record, "pos", origin)
     count = yield integer(evaluator, record, "chars", origin)
@@ -91,7 +91,7 @@ def _substr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """One character."""
+    """Return one character."""
     code = yield integer(evaluator, record, "arg", origin)
     if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
         place, scope = place_of(evaluator, record, "arg", origin)
@@ -103,13 +103,13 @@ def _chr(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _floor(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The largest whole number that is not larger."""
+    """Return the largest whole number that is not larger."""
     value: float = yield of_type(evaluator, float, record, "arg", origin)
     return float(math.floor(value)) if math.isfinite(value) else value
 
 
 def _length(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The number of elements of an array, or of characters of a text."""
+    """Return the number of elements of an array, or of characters of a text."""
     value = yield parameter(evaluator, record, "arg", origin)
     place, scope = place_of(evaluator, record, "arg", origin)
     if type(value) is str:
@@ -141,13 +141,13 @@ def _two_integers(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
 
 
 def _mod(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The remainder, with the sign of the dividend."""
+    """Return the remainder, with the sign of the dividend."""
     a, b = yield _two_integers(evaluator, record, origin)
     return float(abs(a) % abs(b) if a >= 0 else -(abs(a) % abs(b)))
 
 
 def _int_div(evaluator: Evaluator, record: Record, origin: Origin) -> Step:
-    """The quotient without its fraction."""
+    """Return the quotient without its fraction."""
     a, b = yield _two_integers(evaluator, record, origin)
     quotient = abs(a) // abs(b)
     return float(quotient if (a < 0) == (b < 0) else -quotient)

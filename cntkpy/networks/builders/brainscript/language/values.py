@@ -94,18 +94,18 @@ class Scope:
         return None
 
     def chain(self) -> Iterator[Scope]:
-        """This scope and those around it."""
+        """Yield this scope and those around it."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.outer
 
     def visible(self) -> list[str]:
-        """All names that can be used here, the nearest first."""
+        """Return all names that can be used here, the nearest first."""
         return list(dict.fromkeys(name for scope in self.chain() for name in scope.names))
 
     def calls(self) -> Iterator[Place]:
-        """The calls that led here, the last one first."""
+        """Yield the calls that led here, the last one first."""
         scope: Scope | None = self
         while scope is not None:
             if scope.call is None:
@@ -180,11 +180,11 @@ class Object:
     """Its name in messages."""
 
     def member(self, name: str) -> Any:
-        """The value of `object.name`, or None when there is none; may raise a `ValueError` that says why."""
+        """Return the value of `object.name`, or None when there is none; may raise a `ValueError` that says why."""
         return None
 
     def members(self) -> list[str]:
-        """The names that `member` knows."""
+        """Return the names that `member` knows."""
         return []
 
     def lines(self) -> list[str]:
@@ -200,7 +200,7 @@ class Effect(Object):
 
 
 def joined(path: Path | None) -> str:
-    """A path as text: `h.PlusArgs[0]`."""
+    """Return a path as text: `h.PlusArgs[0]`."""
     parts: list[str] = []
     while path is not None:
         path, part = path
@@ -227,7 +227,7 @@ def kind_of(value: object) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as it prints: whole numbers within 32 bits without a point, others with six decimals."""
+    """Return a number as it prints: whole numbers within 32 bits without a point, others with six decimals."""
     if value == value and -2147483648 <= value <= 2147483647 and value == int(value):
         return str(int(value))
     if value != value:  # the sign of a not-a-number prints, as in C
@@ -255,13 +255,13 @@ class Operand(Object):
     __slots__ = ()
 
     def infix(self, operator: str, left: object, right: object, origin: Origin) -> Any:
-        """The value of `left operator right`, of which one is this object; PENDING where there is none."""
+        """Return the value of `left operator right`, of which one is this object; PENDING where there is none."""
         return PENDING
 
     def prefix(self, operator: str, origin: Origin) -> Any:
-        """The value of `operator self`; PENDING where there is none."""
+        """Return the value of `operator self`; PENDING where there is none."""
         return PENDING
 
     def choose(self, yes: object, no: object, origin: Origin) -> Any:
-        """The value of `if self then yes else no`; PENDING where there is none."""
+        """Return the value of `if self then yes else no`; PENDING where there is none."""
         return PENDING

@@ -12,7 +12,7 @@ NAME = "attention_weights"
 
 
 def attention_weights(nodes: Iterable[NodeValue]) -> list[NodeValue]:
-    """A node with the weights of each attention among some nodes.
+    """Return a node with the weights of each attention among some nodes.
 
     The fused attention has none; these are made when a program asks for them, and computed a second time.
     """

@@ -77,7 +77,7 @@ class Axis:
         return self.kind in ("static", "sequence")
 
     def static_axis_index(self, checked: bool = True) -> int:
-        """The number of a static axis.
+        """Return the number of a static axis.
 
         Args:
             checked: whether another axis is an error; else it is -1.
@@ -91,47 +91,47 @@ class Axis:
 
     @staticmethod
     def default_batch_axis() -> Axis:
-        """The axis of minibatches."""
+        """Return the axis of minibatches."""
         return Axis(BATCH_AXIS, "batch")
 
     @staticmethod
     def default_dynamic_axis() -> Axis:
-        """The sequence axis of inputs that name none."""
+        """Return the sequence axis of inputs that name none."""
         return Axis(DEFAULT_AXIS)
 
     @staticmethod
     def default_input_variable_dynamic_axes() -> tuple[Axis, ...]:
-        """The dynamic axes of an `input_variable` that names none."""
+        """Return the dynamic axes of an `input_variable` that names none."""
         return (Axis.default_batch_axis(),)
 
     @staticmethod
     def all_axes() -> Axis:
-        """All axes of a sample, that of sequences, and that of the minibatch, for reductions."""
+        """Return all axes of a sample, that of sequences, and that of the minibatch, for reductions."""
         return Axis("allAxes", "all")
 
     @staticmethod
     def all_static_axes() -> Axis:
-        """All axes of a sample, for reductions."""
+        """Return all axes of a sample, for reductions."""
         return Axis("allStaticAxes", "all static")
 
     @staticmethod
     def new_leading_axis() -> Axis:
-        """An axis in front of the first one, for `reshape`."""
+        """Return an axis in front of the first one, for `reshape`."""
         return Axis("newLeadingAxis", "new leading")
 
     @staticmethod
     def unknown_dynamic_axes() -> tuple[Axis, ...]:
-        """The axes that follow from how something is used."""
+        """Return the axes that follow from how something is used."""
         return (Axis(DEFAULT_AXIS),)
 
     @staticmethod
     def new_unique_dynamic_axis(name: str) -> Axis:
-        """A sequence axis of its own: no two calls give the same one, also with the same name."""
+        """Return a sequence axis of its own: no two calls give the same one, also with the same name."""
         return Axis(f"{name}{next(_numbers)}")
 
 
 def axis_name(axis: Any) -> str:
-    """The name of the sequence axis that an argument names; "" for the one of inputs that name none."""
+    """Return the name of the sequence axis that an argument names; "" for the one of inputs that name none."""
     name = "" if axis is None else axis.name if isinstance(axis, Axis) else str(axis)
     return "" if name == DEFAULT_AXIS else name
 
@@ -147,7 +147,7 @@ def is_sequence(axis: Any) -> bool:
 
 
 def static_axis(call: str, axis: Any, rank: int, beyond: int = 0) -> int:
-    """The number of an axis of a sample, counted from the first.
+    """Return the number of an axis of a sample, counted from the first.
 
     Args:
         call: the operator, for messages.

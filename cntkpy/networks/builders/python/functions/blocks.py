@@ -30,7 +30,7 @@ know their parameters, these what trains them, and that knows the node."""
 
 
 def block_of(node: NodeValue) -> Block | None:
-    """The block that a node is the value of."""
+    """Return the block that a node is the value of."""
     return vars(node).get(_BLOCK)
 
 
@@ -80,7 +80,9 @@ def mark_written(node: NodeValue, operands: Iterable[NodeValue]) -> None:
 
 
 def written_operands(node: NodeValue) -> tuple[NodeValue, ...]:
-    """The operands of a node in the order in which the program wrote them; () where the node's own order is that."""
+    """Return the operands of a node in the order in which the program wrote them; () where the node's own order is
+    that.
+    """
     return vars(node).get(_WRITTEN, ())
 
 
@@ -113,7 +115,8 @@ def name_in_program(node: NodeValue) -> str | None:
 
 
 def leaves_in_order(roots: Iterable[NodeValue], members: Container[NodeValue]) -> list[NodeValue]:
-    """The leaves of a depth-first walk from the roots, operands from left to right as a program wrote them, each once.
+    """Return the leaves of a depth-first walk from the roots, operands from left to right as a program wrote them, each
+    once.
 
     A block is one operation, whose parameters and constants come before what it was applied to.
 
@@ -163,7 +166,7 @@ OP_NAMES = {
 
 
 def op_name_of(node: NodeValue) -> str:
-    """The name of the operation of a node in CNTK 2."""
+    """Return the name of the operation of a node in CNTK 2."""
     name = node.operation.name
     if name == "ElementFunction":
         return str(node.options["function"]).capitalize()

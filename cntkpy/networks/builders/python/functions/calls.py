@@ -49,7 +49,7 @@ def _library() -> tuple[Evaluator, Record, Place]:
 
 
 def evaluator() -> Evaluator:
-    """The evaluator of all calls."""
+    """Return the evaluator of all calls."""
     return _library()[0]
 
 
@@ -60,12 +60,12 @@ def origin(name: str) -> Origin:
 
 
 def marked(name: str) -> str:
-    """The name, with a number that no other call has: nodes whose paths begin with it belong together."""
+    """Return the name, with a number that no other call has: nodes whose paths begin with it belong together."""
     return f"{name}{MARK}{next(_calls)}"
 
 
 def call(function: str | Function, *arguments: Any, name: str = "", **named: Any) -> Any:
-    """The value of a function of the library.
+    """Return the value of a function of the library.
 
     Args:
         function: its name (`BS.Sequences.Last`), or one that another call gave.
@@ -94,24 +94,24 @@ def call(function: str | Function, *arguments: Any, name: str = "", **named: Any
 
 
 def member(record: Record, name: str) -> Any:
-    """The value of a member of a record."""
+    """Return the value of a member of a record."""
     evaluator, _, place = _library()
     return evaluator.value(record.names[name], place)
 
 
 def as_list(value: Any) -> list[Any]:
-    """The elements of a list or tuple; a list of anything else."""
+    """Return the elements of a list or tuple; a list of anything else."""
     return list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownArgumentType]
 
 
 def record(**members: NodeValue) -> Record:
-    """A record of nodes."""
+    """Return a record of nodes."""
     _, scope, place = _library()
     return Record(dict(members), scope, place, None)
 
 
 def inputs_of(node: NodeValue) -> tuple[NodeValue, ...]:
-    """The inputs of a node; those of a delay node are evaluated now."""
+    """Return the inputs of a node; those of a delay node are evaluated now."""
     from cntkpy.networks.builders.brainscript.nodes import attach_inputs
 
     if not isinstance(node.inputs, tuple):
@@ -132,7 +132,7 @@ def is_inside_step() -> bool:
 
 
 def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeValue]], names: str) -> Function:
-    """A function of the input and a record of states (`names`, a letter each) that Python computes."""
+    """Return a function of the input and a record of states (`names`, a letter each) that Python computes."""
     _, scope, place = _library()
 
     def body(evaluator: Evaluator, members: dict[str, Any], path: Any, inside: Any) -> Step:
@@ -153,7 +153,9 @@ def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeVa
 
 
 def to_value(value: Any) -> Any:
-    """A value of Python as one of BrainScript: numbers, texts, tuples and lists; nodes and functions as they are."""
+    """Return a value of Python as one of BrainScript: numbers, texts, tuples and lists; nodes and functions as they
+    are.
+    """
     if value is None:
         return _find("None")
     if isinstance(value, bool | str | NodeValue | Function | Record | Array):

@@ -78,7 +78,7 @@ class Cell:
         self.value, self.is_array = array, True
 
     def current(self) -> NDArray[Any] | None:
-        """The value, that of a training under way as well."""
+        """Return the value, that of a training under way as well."""
         self.release()
         if self.shows is not None and self.value is not None:
             self.value = np.full_like(self.value, self.shows.samples)
@@ -126,7 +126,7 @@ A dictionary with weak keys would keep nodes forever: their cells know what trai
 
 
 def cell_of(node: NodeValue) -> Cell:
-    """The cell of a node."""
+    """Return the cell of a node."""
     attributes = vars(node)
     owner, cell = attributes.get(_CELL, (None, None))
     if cell is None or owner() is not node:

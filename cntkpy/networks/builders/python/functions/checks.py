@@ -22,21 +22,21 @@ def is_whole(value: Any) -> bool:
 
 
 def check_name(value: Any) -> str:
-    """The name of a function."""
+    """Return the name of a function."""
     if not isinstance(value, str):
         raise CallError("WrongArguments", f"a name is a text, not {shorten(repr(value))}", hint="name='hidden'")
     return value
 
 
 def check_flag(subject: str, value: Any) -> bool:
-    """An argument that is True or False."""
+    """Return an argument that is True or False."""
     if not isinstance(value, bool | np.bool_) and not (is_whole(value) and value in (0, 1)):
         raise CallError("WrongArguments", f"{subject} is True or False, not {shorten(repr(value))}")
     return bool(value)
 
 
 def check_whole(subject: str, value: Any, least: int | None = None) -> int:
-    """An argument that is a whole number, perhaps not below another."""
+    """Return an argument that is a whole number, perhaps not below another."""
     if not is_whole(value) or (least is not None and value < least):
         bound = "" if least is None else f" from {least} on"
         raise CallError("WrongArguments", f"{subject} is a whole number{bound}, not {shorten(repr(value))}")
@@ -44,7 +44,7 @@ def check_whole(subject: str, value: Any, least: int | None = None) -> int:
 
 
 def check_number(subject: str, value: Any, least: float | None = None) -> float:
-    """An argument that is a number, perhaps not below another."""
+    """Return an argument that is a number, perhaps not below another."""
     kinds = int | float | np.integer | np.floating
     number = isinstance(value, kinds) and not isinstance(value, bool) and not math.isnan(value)
     if not number or (least is not None and value < least):
@@ -54,7 +54,7 @@ def check_number(subject: str, value: Any, least: float | None = None) -> float:
 
 
 def seed_option(value: Any) -> int:
-    """The `seed` option of a random node for a seed of a program; None: its place in the network counts.
+    """Return the `seed` option of a random node for a seed of a program; None: its place in the network counts.
 
     Options have 32 bits and count from 1, because 0 is no seed there; a checksum stands for a larger seed.
     """
@@ -76,7 +76,7 @@ def is_path(value: Any) -> bool:
 
 
 def check_path(subject: str, value: Any) -> Any:
-    """The name of a file."""
+    """Return the name of a file."""
     if not is_path(value):
         raise CallError("WrongArguments", f"{subject} is a text or a path, not {shorten(repr(value))}")
     return value

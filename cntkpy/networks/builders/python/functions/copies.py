@@ -72,7 +72,7 @@ def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue
 
 
 def _copied(node: NodeValue, shared: bool = False) -> NodeValue:
-    """A copy of a node; `shared`: the running statistics of a batch normalisation are the same."""
+    """Return a copy of a node; `shared`: the running statistics of a batch normalisation are the same."""
     duplicate = copy.copy(node)
     duplicate.options = dict(node.options)
     if node in INPUTS:

@@ -48,7 +48,7 @@ def is_default_override(value: Any) -> bool:
 
 
 def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
-    """An argument of a program's own layer as given; where it is a `default_override_or`, the default of now.
+    """Return an argument of a program's own layer as given; where it is a `default_override_or`, the default of now.
 
     Args:
         function_or_class: the layer: the function or class whose argument it is; None: only defaults for all layers
@@ -119,7 +119,7 @@ def _with(options: dict[str, Any]) -> Generator[None]:
 
 
 def chosen(layer: str, name: str, value: Any, fallback: Any) -> Any:
-    """An argument as given, else of `default_options`, else the layer's own."""
+    """Return an argument as given, else of `default_options`, else the layer's own."""
     if isinstance(value, default_override_or):
         value, fallback = DEFAULT, value.value
     if value is not DEFAULT:
@@ -145,11 +145,13 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def kept_dtype(dtype: Any) -> np.dtype[Any]:
-    """The type in which parameters of a precision are kept: those of half precision in single."""
+    """Return the type in which parameters of a precision are kept: those of half precision in single."""
     return SINGLE if dtype == HALF else np.dtype(dtype)
 
 
 def chosen_dtype(leaf: str, dtype: Any) -> np.dtype[Any] | None:
-    """The precision of a leaf or of a layer's parameters as given, else of `default_options`; None: neither says."""
+    """Return the precision of a leaf or of a layer's parameters as given, else of `default_options`; None: neither
+    says.
+    """
     wanted = chosen(leaf, "dtype", DEFAULT if dtype is None else dtype, None)
     return None if wanted is None else checked_dtype(wanted)

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 
 
 def needs_shapes(build: Callable[P, Function]) -> Callable[P, Function]:
-    """A decorator of operators: of operands whose shapes are not known yet they make a recipe.
+    """Return a decorator of operators: of operands whose shapes are not known yet they make a recipe.
 
     Args:
         build: makes the function; operands may be in lists.
@@ -40,7 +40,8 @@ def deferred(
     closed: bool = False,
     shape: tuple[int, ...] | None = None,
 ) -> Function:
-    """The function that `build` will make of its arguments when the shapes of the functions among them are known.
+    """Return the function that `build` will make of its arguments when the shapes of the functions among them are
+    known.
 
     Args:
         build: makes it.
@@ -73,7 +74,7 @@ def _has_shape(function: Function) -> bool:
 
 
 def _functions(arguments: Any) -> Iterator[Function]:
-    """The functions among arguments."""
+    """Yield the functions among arguments."""
     if not isinstance(arguments, Function) and isinstance(arguments, Applies):  # a function is asked for no attribute
         arguments = arguments.of_placeholder()
     if isinstance(arguments, Function):

@@ -22,7 +22,7 @@ Attributes = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 def described(
     op_name: str, attributes: Attributes | None = None
 ) -> Callable[[Callable[P, Function]], Callable[P, Function]]:
-    """A decorator of operators whose value is shown as one operation.
+    """Return a decorator of operators whose value is shown as one operation.
 
     Args:
         op_name: the name that the operation has in CNTK 2.

@@ -55,7 +55,8 @@ class Known:
 
 
 def free_nodes(roots: Sequence[NodeValue]) -> list[NodeValue]:
-    """The free nodes that some nodes depend on, operands before what depends on them; none where something is missing.
+    """Return the free nodes that some nodes depend on, operands before what depends on them; none where something is
+    missing.
 
     A function with a placeholder has no sizes yet, whatever the data are.
     """
@@ -67,7 +68,7 @@ def free_nodes(roots: Sequence[NodeValue]) -> list[NodeValue]:
 
 
 def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
-    """A function with known sizes; parameters are those of the function.
+    """Return a function with known sizes; parameters are those of the function.
 
     Args:
         roots: its nodes.
@@ -124,7 +125,7 @@ def _with_kept(build: Build, kept: _Kept) -> Build:
 
 
 def axis_input(unpacked: NodeValue, sizes: Sizes) -> NodeValue | None:
-    """The input whose sequences are those that a free node unpacks; None: their lengths are computed.
+    """Return the input whose sequences are those that a free node unpacks; None: their lengths are computed.
 
     Args:
         unpacked: a node that unpacks sequences.
@@ -150,7 +151,7 @@ def axis_input(unpacked: NodeValue, sizes: Sizes) -> NodeValue | None:
 def sized_model(
     roots: Sequence[NodeValue], groups: Mapping[str, Sequence[NodeValue]], sizes: Sizes | None
 ) -> tuple[graph.Model, Known]:
-    """The network of a function with known sizes; its inputs are found by those of the function.
+    """Return the network of a function with known sizes; its inputs are found by those of the function.
 
     Args:
         roots: its nodes.
@@ -176,7 +177,7 @@ def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
 
 
 def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.Model]]:
-    """The sizes that a function works with, among those that are tried, and its networks with them.
+    """Yield the sizes that a function works with, among those that are tried, and its networks with them.
 
     Raises:
         UserError: there are none.
@@ -199,7 +200,8 @@ def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.M
 
 
 def free_shape(root: NodeValue) -> tuple[int, ...] | None:
-    """The shape of a function with free sizes, as nodes count axes: `FREE` stands for axes whose sizes only data say.
+    """Return the shape of a function with free sizes, as nodes count axes: `FREE` stands for axes whose sizes only data
+    say.
 
     None: nothing is free, or the number of axes is not known.
     """
@@ -215,7 +217,7 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
 
 
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
-    """The network of a function with sizes that stand for those of data.
+    """Return the network of a function with sizes that stand for those of data.
 
     Its nodes are also found by those of the function.
 

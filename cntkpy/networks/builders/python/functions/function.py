@@ -92,7 +92,7 @@ class Applies(Protocol):
     """Makes functions of functions: a layer."""
 
     def of_placeholder(self) -> Function:
-        """The function of inputs that are not known yet, the same one every time."""
+        """Return the function of inputs that are not known yet, the same one every time."""
         ...
 
 
@@ -254,7 +254,7 @@ class Variable(Operators, Valued):
         return resolve(self.roots)
 
     def _leaves(self) -> list[Function]:
-        """The leaves in the order of a walk; those of a model that was read have its order among themselves."""
+        """Return the leaves in the order of a walk; those of a model that was read have its order among themselves."""
         leaves = graph.leaves(self.roots, self._all())
         return [Function(node) for node in leaves]
 
@@ -320,7 +320,7 @@ class Function(Variable, Called, Evaluated):
         return self._with_values(leaf for leaf in self._leaves() if leaf.is_constant)
 
     def _of_inputs(self) -> Function:
-        """This function, of inputs in the place of placeholders whose shape is known."""
+        """Return this function, of inputs in the place of placeholders whose shape is known."""
         known = [
             placeholder
             for placeholder in self.placeholders
@@ -345,7 +345,8 @@ class Function(Variable, Called, Evaluated):
         return functions
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The same function of other inputs, in the order of `arguments`, or by their names; parameters are shared.
+        """Return the same function of other inputs, in the order of `arguments`, or by their names; parameters are
+        shared.
 
         Returns:
             A function; of data for all inputs (arrays, sparse matrices, lists of them) its value, see `eval`; of a
@@ -359,7 +360,7 @@ class Function(Variable, Called, Evaluated):
         return self.clone("share", by_input)
 
     def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
-        """A copy.
+        """Return a copy.
 
         Args:
             method: "clone" copies parameters, "share" keeps them, "freeze" copies them and does not train them.
@@ -375,7 +376,7 @@ class Function(Variable, Called, Evaluated):
         return checked(copied) if len(copied.roots) == 1 else copied
 
     def find_by_name(self, name: str, depth: int = 0) -> Function | None:
-        """The function of that name among all that this one depends on; None if there is none."""
+        """Return the function of that name among all that this one depends on; None if there is none."""
         del depth
         matches = self.find_all_with_name(name)
         if len(matches) > 1:
@@ -383,7 +384,7 @@ class Function(Variable, Called, Evaluated):
         return matches[0] if matches else None
 
     def find_all_with_name(self, name: str, depth: int = 0) -> list[Function]:
-        """All functions of that name among those that this one depends on."""
+        """Return all functions of that name among those that this one depends on."""
         del depth
         check_name(name)
         order = self._all()
@@ -396,7 +397,7 @@ class Function(Variable, Called, Evaluated):
         return [Function(node) for node in exact]
 
     def __getattr__(self, name: str) -> Any:
-        """The function of that name, or the nearest parameter that is called so: `z.hidden`, `z.hidden.W`."""
+        """Return the function of that name, or the nearest parameter that is called so: `z.hidden`, `z.hidden.W`."""
         if not name.startswith("_"):
             for node in self._all():
                 path = node.origin.name if node.stored is None else node.stored.name
@@ -438,7 +439,7 @@ class Function(Variable, Called, Evaluated):
         return to_node(value)
 
     def __iter__(self) -> Iterator[Function]:
-        """Its values, a function each: `h, c = step(x)`."""
+        """Return its values, a function each: `h, c = step(x)`."""
         return iter(self.outputs)
 
     def __rshift__(self, other: Any) -> Any:
@@ -472,7 +473,9 @@ class Function(Variable, Called, Evaluated):
         return taken_by(self, keys)
 
     def __str__(self) -> str:
-        """Its inputs and outputs with their types, see `signature_text`; of a leaf or an output see `variable_text`."""
+        """Return its inputs and outputs with their types, see `signature_text`; of a leaf or an output see
+        `variable_text`.
+        """
         is_variable = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder or self.view is View.VALUE)
         return variable_text(self) if is_variable else signature_text(self)
 
@@ -484,7 +487,7 @@ class Function(Variable, Called, Evaluated):
 
 
 def known_shape(x: Function) -> tuple[int, ...]:
-    """The shape of a function.
+    """Return the shape of a function.
 
     Raises:
         OpenShape: it is not known, or one of its axes has a size that only data say.
@@ -501,7 +504,7 @@ def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
 
 
 def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
-    """The function that one of BrainScript's library makes.
+    """Return the function that one of BrainScript's library makes.
 
     Args:
         name: the library's function.
@@ -563,7 +566,9 @@ _WRITTEN_ORDER: dict[str, Sequence[int]] = {
 
 
 def in_written_order(made: Function, *operands: Function) -> Function:
-    """The value of an operator that is made of several others, with the order in which its operands were written."""
+    """Return the value of an operator that is made of several others, with the order in which its operands were
+    written.
+    """
     mark_written(made.root, (per_sample(operand.root) for operand in operands if len(operand.roots) == 1))
     return made
 
@@ -615,7 +620,9 @@ def taken_by(x: Function, keys: Sequence[Any]) -> Function:
 
 
 def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str = "") -> Function:
-    """Some elements of one axis of a function of `rank` axes; all of them in their order are the function itself."""
+    """Return some elements of one axis of a function of `rank` axes; all of them in their order are the function
+    itself.
+    """
     place, wanted = rank - axis, runs(numbers)
     if len(wanted) == 1 and not label and wanted[0] == (0, x.shape[axis]):
         return x
@@ -626,7 +633,7 @@ def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str 
 
 
 def named_function(value: Any, name: str) -> Function:
-    """A function of a node that a call has made, with the name that was asked for."""
+    """Return a function of a node that a call has made, with the name that was asked for."""
     if not isinstance(value, NodeValue):
         raise UserError("NoNode", "the library has made no node of it")
     if check_name(name):
@@ -653,14 +660,16 @@ def is_data(value: Any) -> bool:
 
 
 def as_node(value: Any) -> Function:
-    """A function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape ()."""
+    """Return a function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape
+    ().
+    """
     if isinstance(value, Function):
         return value
     return value.of_placeholder() if isinstance(value, Applies) else Function(adopting_constant(value))
 
 
 def to_node(value: Any) -> NodeValue:
-    """The node of a function, an array or a number."""
+    """Return the node of a function, an array or a number."""
     operand = to_operand(value)
     return operand if isinstance(operand, NodeValue) else adopting_constant(operand)
 
@@ -684,7 +693,7 @@ def composed(value: Any, further: Any) -> Any:
 
 
 def combine(*operands: Any, name: str = "") -> Function:
-    """One function of the outputs of several.
+    """Return one function of the outputs of several.
 
     A name is that of the only output, which keeps its own; of several outputs each has its own.
     """
@@ -700,7 +709,7 @@ def combine(*operands: Any, name: str = "") -> Function:
 
 
 def as_function(network: Network) -> Function:
-    """The function of a network that was read from a file or built from a configuration.
+    """Return the function of a network that was read from a file or built from a configuration.
 
     Its outputs are the nodes of the groups output, criterion and evaluation; without any, those that nothing uses.
     """
@@ -743,7 +752,8 @@ def _take_written(values: Mapping[Node, NodeValue]) -> None:
 
 
 def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
-    """The function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of ONNX.
+    """Return the function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of
+    ONNX.
 
     Args:
         model: the file, or its bytes.

@@ -138,7 +138,7 @@ def _is_rounded(value: NDArray[Any] | None, rounded: NDArray[Any] | None) -> boo
 
 
 def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | None = None) -> Model:
-    """The network of some nodes and of all that they depend on.
+    """Return the network of some nodes and of all that they depend on.
 
     Args:
         roots: the nodes.
@@ -183,7 +183,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
 
 
 def _keep_written(made: Mapping[NodeValue, Node]) -> None:
-    """Keep what the program wrote for model files: names, the order of operands, blocks."""
+    """Keep the program's names, orders of operands and blocks for model files."""
     numbers: dict[int, int] = {}
     for value, node in made.items():
         name = name_in_program(value)
@@ -227,7 +227,7 @@ def _broadcast(network: Network) -> None:
 
 
 def leaves(roots: Iterable[NodeValue], order: Sequence[NodeValue]) -> list[NodeValue]:
-    """The leaves of some nodes in the order of a walk, see `leaves_in_order`.
+    """Return the leaves of some nodes in the order of a walk, see `leaves_in_order`.
 
     Those of a model that was read come in the order of the file in their places: it has no blocks and no operators.
 
@@ -241,7 +241,9 @@ def leaves(roots: Iterable[NodeValue], order: Sequence[NodeValue]) -> list[NodeV
 
 
 def _in_order_of_leaves(roots: Sequence[NodeValue], order: Sequence[NodeValue]) -> list[NodeValue]:
-    """The nodes, of which leaves come in the order of a walk: a model file keeps it for `arguments`, `parameters`."""
+    """Return the nodes, of which leaves come in the order of a walk: a model file keeps it for `arguments`,
+    `parameters`.
+    """
     in_walk = leaves(roots, order)
     places = set(in_walk)
     in_order = iter(in_walk)
@@ -260,7 +262,7 @@ def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
 
 
 def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
-    """The precision of a network: half where any part of it is, unless the result is in double precision."""
+    """Return the precision of a network: half where any part of it is, unless the result is in double precision."""
     if dtype == DOUBLE:
         return "double"
     halves = dtype == HALF or any(HALF in (CASTS.get(node), cell_of(node).dtype) for node in ordered(roots))
@@ -268,7 +270,7 @@ def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
 
 
 def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
-    """The element type of a network: that of its leaves.
+    """Return the element type of a network: that of its leaves.
 
     Leaves that do not say adopt that of the others; a cast says it for all that lies below.
 
@@ -294,7 +296,7 @@ def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
 
 
 def _described(node: NodeValue) -> str:
-    """A leaf or a cast in a message."""
+    """Return a leaf or a cast in a message."""
     kind = "input" if is_input(node) else "parameter"
     if node in CASTS:
         kind = "cast"
@@ -425,7 +427,7 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
 
 
 def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
-    """A name for each node, the same in every program that makes the same network."""
+    """Return a name for each node, the same in every program that makes the same network."""
     names: dict[NodeValue, str] = {}
     taken: set[str] = set()
     labels: dict[str, str] = {}

@@ -70,7 +70,7 @@ class Initializer:
         self.kernel = kernel
 
     def with_ranks(self, output_rank: int | None, filter_rank: int | None = None) -> Initializer:
-        """The same with ranks where it has none of its own."""
+        """Return the same with ranks where it has none of its own."""
         return Initializer(
             self.kind,
             self.scale,
@@ -104,7 +104,7 @@ GLOROT = Initializer("glorotUniform")
 
 
 def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
-    """A parameter or constant; see `variables.parameter`."""
+    """Return a parameter or constant; see `variables.parameter`."""
     if isinstance(shape, list | tuple):
         shape = tuple(0 if is_whole(size) and size == UNKNOWN else size for size in shape)
     operation = OPERATIONS["LearnableParameter"]
@@ -148,7 +148,7 @@ def _fits(size: int, array_size: int) -> bool:
 
 
 def adopting_constant(value: Any) -> NodeValue:
-    """A constant that adopts the precision of the leaves that it meets; an array alone has its own."""
+    """Return a constant that adopts the precision of the leaves that it meets; an array alone has its own."""
     node = leaf(None, as_array("an operand", value, np.float64), DOUBLE, "Constant")
     if isinstance(value, np.ndarray) and value.dtype in (HALF, DOUBLE):
         cell_of(node).alone = value.dtype
@@ -157,7 +157,7 @@ def adopting_constant(value: Any) -> NodeValue:
 
 
 def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
-    """An input; see `variables.input_variable`."""
+    """Return an input; see `variables.input_variable`."""
     check_name(name)
     size = _input_dims(shape)
     operation = OPERATIONS["SparseInputValue" if check_flag("is_sparse", sparse) else "InputValue"]
@@ -170,7 +170,7 @@ def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -
 
 
 def placeholder_of(shape: Shape | None, name: str) -> NodeValue:
-    """A placeholder; see `variables.placeholder`."""
+    """Return a placeholder; see `variables.placeholder`."""
     size = (0,) if shape is None else dims(shape, _is_free)
     node = NodeValue(Operation("Placeholder", shape="input"), calls.origin(name or "Placeholder"), shape=size)
     node.name = name
@@ -192,7 +192,7 @@ def check_axes(subject: str, shape_given: tuple[int, ...], node: NodeValue) -> N
 
 
 def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda element: False) -> tuple[int, ...]:
-    """A node's shape of numpy's; 0 stands for what is to be inferred.
+    """Return a node's shape of numpy's; 0 stands for what is to be inferred.
 
     Args:
         shape: numpy's.
@@ -211,7 +211,7 @@ def _is_free(size: Any) -> bool:
 
 
 def _input_dims(shape: Shape) -> tuple[int, ...]:
-    """A node's shape of that of an input; 0 stands for what each minibatch says."""
+    """Return a node's shape of that of an input; 0 stands for what each minibatch says."""
     sizes = dims(shape, _is_free)
     free = sum(map(_is_free, shape)) if isinstance(shape, list | tuple | np.ndarray) else _is_free(shape)
     if sizes.count(0) > free:
@@ -227,5 +227,5 @@ def differ_by_leading_ones(shape: tuple[int, ...], reference: tuple[int, ...]) -
 
 
 def filled(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without its axes of one element."""
+    """Return a shape without its axes of one element."""
     return tuple(size for size in shape if size != 1)

@@ -87,14 +87,16 @@ CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
 
 
 def known_inputs(node: NodeValue) -> tuple[NodeValue, ...]:
-    """The inputs of a node; none of a delay node of a recurrence whose step is being made."""
+    """Return the inputs of a node; none of a delay node of a recurrence whose step is being made."""
     if is_inside_step():
         return node.inputs if isinstance(node.inputs, tuple) else ()
     return inputs_of(node)
 
 
 def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
-    """The nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left out."""
+    """Return the nodes breadth first, as BrainScript enters them into a network; what lies below `ends` only is left
+    out.
+    """
     waiting, order = deque(roots), dict[NodeValue, None]()
     while waiting:
         node = waiting.popleft()
@@ -179,5 +181,5 @@ def is_input(node: NodeValue) -> bool:
 
 
 def age(node: NodeValue) -> int:
-    """A number that is larger for what was made later."""
+    """Return a number that is larger for what was made later."""
     return int(node.origin.name.partition(MARK)[2].partition(".")[0] or 0)

@@ -16,7 +16,8 @@ Run = tuple[int, int]
 
 
 def elements(call: str, shape: Sequence[int], axis: int, begin: int, end: int, step: int = 1) -> list[int]:
-    """The numbers of the elements of an axis from `begin` to `end` (exclusive; 0 and negative ones: from the end).
+    """Return the numbers of the elements of an axis from `begin` to `end` (exclusive; 0 and negative ones: from the
+    end).
 
     Args:
         call: the operator, for messages.
@@ -39,7 +40,7 @@ def elements(call: str, shape: Sequence[int], axis: int, begin: int, end: int, s
 
 
 def runs(numbers: Sequence[int]) -> list[Run]:
-    """The same elements in the same order, neighbours together."""
+    """Return the same elements in the same order, neighbours together."""
     result: list[Run] = []
     for number in numbers:
         if result and result[-1][1] == number:
@@ -66,7 +67,7 @@ def check_index(key: Any) -> None:
 
 
 def indexed(keys: Sequence[Any], shape: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """The axes of which some elements are taken, and the numbers of these.
+    """Return the axes of which some elements are taken, and the numbers of these.
 
     Args:
         keys: a number, a slice or a list of numbers for each axis from the first one on, or from the last one on after

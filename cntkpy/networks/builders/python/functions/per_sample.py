@@ -44,7 +44,7 @@ def keep_criterion(formula: Node, of: Node, replaced: Mapping[Node, Node]) -> No
 
 
 def per_sample(node: Node) -> Node:
-    """The node itself; of a criterion the node that gives its value for each sample."""
+    """Return the node itself; of a criterion the node that gives its value for each sample."""
     formula = _FORMULAS.get(node.operation.name)
     if formula is None:
         return node

@@ -57,7 +57,7 @@ class OpenShape(UserError):
 def recipe(
     build: Build, operands: Iterable[NodeValue], name: str, closed: bool = False, shape: Shape | None = None
 ) -> NodeValue:
-    """A node that becomes what `build` makes of the operands when their shapes are known.
+    """Return a node that becomes what `build` makes of the operands when their shapes are known.
 
     Args:
         build: makes the node.
@@ -100,7 +100,7 @@ def settled(root: NodeValue) -> bool:
 
 
 def shape_of(root: NodeValue) -> Shape:
-    """The shape of a node that depends on something that is not known yet.
+    """Return the shape of a node that depends on something that is not known yet.
 
     Raises:
         OpenShape: it is not known.
@@ -213,7 +213,7 @@ def _is_unknown(node: NodeValue) -> bool:
 
 
 def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, Shape]:
-    """The shapes of nodes as far as they are known; see `infer_known`.
+    """Return the shapes of nodes as far as they are known; see `infer_known`.
 
     Sizes that only data say stand for two numbers after each other: a shape that is the same for both depends on none.
     """
@@ -226,7 +226,7 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
 
 
 def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -> dict[NodeValue, Shape]:
-    """The shapes of nodes where the sizes that only data say are `free_size`; None: they are not known."""
+    """Return the shapes of nodes where the sizes that only data say are `free_size`; None: they are not known."""
     network = Network("float")
     made: dict[NodeValue, Node] = {}
     for index, value in enumerate(order):

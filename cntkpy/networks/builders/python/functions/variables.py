@@ -94,7 +94,7 @@ def parameter(
 def constant(
     value: Any = 0.0, shape: Shape | None = None, dtype: Any = None, device: Any = None, name: str = ""
 ) -> Function:
-    """A number or an array that training does not change; for `dtype` see `parameter`."""
+    """Return a number or an array that training does not change; for `dtype` see `parameter`."""
     del device
     check_name(name)
     node = leaf(shape, value, chosen_dtype("constant", dtype) or _dtype_of_array(value), name or "Constant")
@@ -103,7 +103,7 @@ def constant(
 
 
 def layer_parameter(shape: Shape, init: Any, name: str) -> Function:
-    """A parameter of a layer, which adopts the precision of what the layer is applied to; see `parameter`."""
+    """Return a parameter of a layer, which adopts the precision of what the layer is applied to; see `parameter`."""
     wanted = chosen_dtype(name, None)
     made = parameter(shape, init, wanted or np.float64, name=name)
     cell_of(made.root).dtype = wanted

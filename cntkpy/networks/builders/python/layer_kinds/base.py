@@ -58,18 +58,20 @@ class Layer:
         return f"{kind}({', '.join(inside)})"
 
     def __str__(self) -> str:
-        """Its inputs and outputs with their types, see `Function.__str__`; as `repr` where it needs more to be made."""
+        """Return its inputs and outputs with their types, see `Function.__str__`; as `repr` where it needs more to be
+        made.
+        """
         try:
             return str(self._first or self.of_placeholder())
         except (UserError, TypeError):
             return repr(self)
 
     def _described(self) -> list[str]:
-        """The name of its constructor, and its sizes where they are known."""
+        """Return the name of its constructor, and its sizes where they are known."""
         return [self.kind or ("Sequential" if self.layers else "Layer")]
 
     def of_placeholder(self) -> Function:
-        """The function of a placeholder for each input, the same one every time; it shares the parameters.
+        """Return the function of a placeholder for each input, the same one every time; it shares the parameters.
 
         Raises:
             UserError: this is a step of a recurrence.
@@ -83,7 +85,7 @@ class Layer:
         return self._open
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The function of these arguments, with a placeholder in the place of each one that is not given.
+        """Return the function of these arguments, with a placeholder in the place of each one that is not given.
 
         Of data, once it was applied, the values of what it made first.
 
@@ -109,7 +111,7 @@ class Layer:
         return made
 
     def _mark_block(self, made: Function, applied_to: Sequence[Function]) -> None:
-        """Let what a layer makes count as one operation, whose name is that of the layer's constructor."""
+        """Mark the result of a layer as one block, with the name of the layer's constructor."""
         operands = tuple(root for function in applied_to for root in function.roots)
         if self.kind and len(made.roots) == 1 and made.root not in operands:
             mark_block(made.root, Block(self.kind, operands, operands))
@@ -119,7 +121,7 @@ class Layer:
             mark_written(first, (*members, *operands))
 
     def _missing(self, positional: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
-        """The names of the arguments that are not given, of a function that takes a fixed number of them."""
+        """Return the names of the arguments that are not given, of a function that takes a fixed number of them."""
         try:
             signature = inspect.signature(self.function)
         except ValueError:  # one that is not written in Python
@@ -196,7 +198,7 @@ def _has_shape(function: Function) -> bool:
 
 
 def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
-    """A decorator of constructors of layers: what the layers make is a block with the constructor's name."""
+    """Return a decorator of constructors of layers: what the layers make is a block with the constructor's name."""
 
     @functools.wraps(constructor)
     def make(*arguments: P.args, **named: P.kwargs) -> Layer:
@@ -238,7 +240,7 @@ def _flattened(layers: Any) -> Iterable[Any]:
 
 
 def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = "") -> Layer:
-    """The layers that a function makes, one after another; it may take the number of the layer."""
+    """Return the layers that a function makes, one after another; it may take the number of the layer."""
     if not isinstance(what_range, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CallError("WrongArguments", f"For goes over a range, not {what_range!r}", hint="range(3)")
     check_callable("the constructor of For", constructor, "For(range(3), lambda i: Dense(10))")
@@ -266,5 +268,5 @@ def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
 
 
 def ResNetBlock(f: Callable[[Any], Any], name: str = "") -> Layer:
-    """The input added to a function of it."""
+    """Return the input added to a function of it."""
     return Layer(lambda x: f(x) + x, name)

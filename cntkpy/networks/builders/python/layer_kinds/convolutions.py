@@ -156,7 +156,7 @@ def ConvolutionTranspose(
     max_temp_mem_size_in_samples: int = 0,
     name: str = "",
 ) -> Layer:
-    """The reverse of `Convolution`: images (channels, height, width) made larger by the strides.
+    """Return the reverse of `Convolution`: images (channels, height, width) made larger by the strides.
 
     Args:
         filter_shape: (height, width) of a filter.
@@ -228,7 +228,7 @@ ConvolutionTranspose1D, ConvolutionTranspose2D, ConvolutionTranspose3D = map(_tr
 
 
 def _filter(label: str, shape: Shape, axes: int) -> Shape:
-    """The shape of a filter with this number of axes; a number is its size on each of them."""
+    """Return the shape of a filter with this number of axes; a number is its size on each of them."""
     sizes = (shape,) * axes if isinstance(shape, int) else shape
     if len(dims(sizes)) != axes:
         message = f"{label}: a filter has {axes} axes, not the shape {shape}"

@@ -71,7 +71,7 @@ def Dense(
 
 @makes_blocks
 def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
-    """A vector of this many elements for each of the classes of a one-hot input.
+    """Return a vector of this many elements for each of the classes of a one-hot input.
 
     Args:
         shape: of the vectors.
@@ -120,10 +120,10 @@ def Dropout(
 
 @makes_blocks
 def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
-    """An activation function as a layer."""
+    """Return an activation function as a layer."""
     return Layer(activation_function(chosen("Activation", "activation", activation, identity)) or identity, name)
 
 
 def Label(name: str) -> Layer:
-    """The input under a name."""
+    """Return the input under a name."""
     return Layer(operators.alias, name)

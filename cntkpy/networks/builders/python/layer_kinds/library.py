@@ -183,7 +183,7 @@ def _start_bias(node: NodeValue, init: Any) -> None:
 
 
 def activation_function(value: Any) -> Any:
-    """An activation function, or None."""
+    """Return an activation function, or None."""
     if value is not None:
         check_callable("an activation", value, "activation=relu; None: there is none")
     return value

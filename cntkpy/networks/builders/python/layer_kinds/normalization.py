@@ -68,7 +68,7 @@ def BatchNormalization(
 def LayerNormalization(
     initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: Any = DEFAULT, name: str = ""
 ) -> Layer:
-    """Each sample brought to mean 0 and variance 1, then scaled and shifted by learned numbers.
+    """Return each sample brought to mean 0 and variance 1, then scaled and shifted by learned numbers.
 
     Args:
         initial_scale: how the first of them starts.
@@ -94,7 +94,7 @@ STABILIZER_START = 0.99537863
 
 @makes_blocks
 def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
-    """The input times a learned positive number."""
+    """Return the input times a learned positive number."""
     enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
     if not check_flag("enable_self_stabilization", enabled):
         return Layer(identity, name)

@@ -23,13 +23,13 @@ from cntkpy.networks.builders.python.layer_kinds.library import (
 
 @makes_blocks
 def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     return _pooling("MaxPooling", filter_shape, strides, pad, name)
 
 
 @makes_blocks
 def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
-    """The mean of each window."""
+    """Return the mean of each window."""
     return _pooling("AveragePooling", filter_shape, strides, pad, name)
 
 
@@ -65,11 +65,11 @@ def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name
 
 @makes_blocks
 def GlobalMaxPooling(name: str = "") -> Layer:
-    """The largest element of each channel."""
+    """Return the largest element of each channel."""
     return Layer(lambda x: MaxPooling(known_shape(x)[1:], pad=False)(x), name)
 
 
 @makes_blocks
 def GlobalAveragePooling(name: str = "") -> Layer:
-    """The mean of each channel."""
+    """Return the mean of each channel."""
     return Layer(lambda x: AveragePooling(known_shape(x)[1:], pad=False)(x), name)

@@ -46,7 +46,7 @@ class Cell(Layer):
         self.states = states
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The states after a step."""
+        """Return the states after a step."""
         if len(arguments) + len(named) != self.states + 1:
             message = f"a step takes {self.states} states and the input, not {len(arguments) + len(named)} arguments"
             raise CallError("WrongArguments", message, hint="Recurrence(LSTM(n))(x) goes along a sequence")
@@ -85,7 +85,7 @@ def LSTM(
     enable_self_stabilization: Any = DEFAULT,
     name: str = "",
 ) -> Cell:
-    """A step of LSTM cells: a function of output, cell and input that gives output and cell.
+    """Return a step of LSTM cells: a function of output, cell and input that gives output and cell.
 
     Args:
         shape: of the output.
@@ -143,7 +143,7 @@ def GRU(
     enable_self_stabilization: Any = DEFAULT,
     name: str = "",
 ) -> Cell:
-    """A step of gated recurrent units: a function of state and input that gives the state."""
+    """Return a step of gated recurrent units: a function of state and input that gives the state."""
     activate = activation_function(chosen("GRU", "activation", activation, operators.tanh)) or identity
     stabilizer = _state_stabilizer("GRU", enable_self_stabilization, shape, cell_shape)
     block = _Block(
@@ -174,7 +174,7 @@ def RNNStep(
     enable_self_stabilization: Any = DEFAULT,
     name: str = "",
 ) -> Cell:
-    """A step of a plain recurrent network: activation(b + W x + H h)."""
+    """Return a step of a plain recurrent network: activation(b + W x + H h)."""
     stabilizer = _state_stabilizer("RNNStep", enable_self_stabilization, shape, cell_shape)
     block = _Block(
         "_RNNBlock",
@@ -209,7 +209,7 @@ def Recurrence(
     return_full_state: bool = False,
     name: str = "",
 ) -> Layer:
-    """A step applied to every element of a sequence, with the states of the element before.
+    """Return a step applied to every element of a sequence, with the states of the element before.
 
     Args:
         step_function: a layer such as LSTM, or a function of the states (1 to 6) and the input.
@@ -232,7 +232,7 @@ def Recurrence(
     is_start = operators.is_last if backwards else operators.is_first
 
     def started(value: NodeValue, start: NodeValue | None, x: Function) -> Function:
-        """The state before a step; at the first one the start, if that is a value for each sequence."""
+        """Return the state before a step; at the first one the start, if that is a value for each sequence."""
         if start is None:
             return Function(value)
         everywhere = operators.broadcast_as(Function(start), x, "initial_state")
@@ -273,7 +273,7 @@ def _initial(value: Any) -> Any:
 def RecurrenceFrom(
     step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
 ) -> Layer:
-    """A `Recurrence` whose states before the first step are arguments: `layer(h, c, x)` for an LSTM."""
+    """Return a `Recurrence` whose states before the first step are arguments: `layer(h, c, x)` for an LSTM."""
 
     def apply(*arguments: Any) -> Function:
         recurrence = Recurrence(step_function, go_backwards, list(arguments[:-1]), return_full_state, name)
@@ -290,7 +290,7 @@ def Fold(
     return_full_state: bool = False,
     name: str = "",
 ) -> Layer:
-    """The state after the last step of a `Recurrence`."""
+    """Return the state after the last step of a `Recurrence`."""
     backwards = check_flag("go_backwards", chosen("Fold", "go_backwards", go_backwards, False))
     end = operators.first if backwards else operators.last
     recurrence = Recurrence(folder_function, backwards, initial_state, return_full_state)
@@ -303,7 +303,7 @@ def Fold(
 
 @makes_blocks
 def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
-    """The value T steps earlier (later for a negative T)."""
+    """Return the value T steps earlier (later for a negative T)."""
     state = chosen("Delay", "initial_state", initial_state, 0.0)
     check_whole("T", T)
 
@@ -316,7 +316,7 @@ def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
 
 
 def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAULT, name: str = "") -> Layer:
-    """The last steps of each sequence as one sample, the last step first; with `go_backwards` the first ones.
+    """Return the last steps of each sequence as one sample, the last step first; with `go_backwards` the first ones.
 
     Args:
         window_size: how many steps.

@@ -14,7 +14,7 @@ from cntkpy.networks.builders.python.operations.reshaping import Operand, number
 
 
 def labels_to_graph(labels: Operand, name: str = "") -> Function:
-    """The labels of frames as `forward_backward` takes them.
+    """Return the labels of frames as `forward_backward` takes them.
 
     Args:
         labels: a vector for each frame of the features: 2 (in the first frame of a token) or 1 in the row of the token

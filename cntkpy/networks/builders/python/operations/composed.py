@@ -42,31 +42,31 @@ def _named(function: Function, name: str) -> Function:
 
 
 def element_max(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
-    """The larger one, element by element."""
+    """Return the larger one, element by element."""
     operands, name = _several((left, right, *further), name)
     return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), operands), name)
 
 
 def element_min(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
-    """The smaller one, element by element."""
+    """Return the smaller one, element by element."""
     operands, name = _several((left, right, *further), name)
     return _named(reduce(lambda a, b: element_select(less(a, b), a, b), operands), name)
 
 
 def sum(*operands: Operand, name: str = "") -> Function:
-    """The sum of several operands, or of a list of them."""
+    """Return the sum of several operands, or of a list of them."""
     functions, name = _several(operands, name)
     return _named(reduce(plus, functions), name)
 
 
 def mean(*operands: Operand, name: str = "") -> Function:
-    """The mean of several operands, or of a list of them."""
+    """Return the mean of several operands, or of a list of them."""
     functions, name = _several(operands, name)
     return element_divide(reduce(plus, functions), float(len(functions)), name=name)
 
 
 def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], str]:
-    """The operands, and the name, which may follow them."""
+    """Return the operands, and the name, which may follow them."""
     if operands and isinstance(operands[-1], str):
         operands, name = operands[:-1], operands[-1]
     listed = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
@@ -76,7 +76,7 @@ def _several(operands: tuple[Operand, ...], name: str) -> tuple[list[Function], 
 
 
 def pow(base: Operand, exponent: Operand, name: str = "") -> Function:
-    """The power of each element; of a base below 0 it is a number only for a whole exponent."""
+    """Return the power of each element; of a base below 0 it is a number only for a whole exponent."""
     return _named(as_node(base) ** exponent, name)
 
 
@@ -238,7 +238,7 @@ def batch_normalization(
 
 
 def _count(running_count: Any) -> int:
-    """The samples that running statistics are of, as a program gives them."""
+    """Return the samples that running statistics are of, as a program gives them."""
     value = (
         running_count.value
         if isinstance(running_count, Function) and running_count.is_leaf and not running_count.is_input

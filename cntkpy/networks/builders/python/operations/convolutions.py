@@ -89,7 +89,9 @@ def convolution(
 
 @needs_shapes
 def _of_known_rank(held: Callable[[], Function], x: Function, how: Sliding, name: str) -> Function:
-    """A convolution of samples with channels; the shape of the filters may follow from it, and waits for nothing."""
+    """Return a convolution of samples with channels; the shape of the filters may follow from it, and waits for
+    nothing.
+    """
     kernels = held()
     channels = kernels.shape[1] if len(kernels.shape) == len(x.shape) + 1 and x.shape else -1
     if channels > 0 and x.shape[0] % how.groups == 0 and channels != x.shape[0] // how.groups:
@@ -108,7 +110,7 @@ def _of_known_rank(held: Callable[[], Function], x: Function, how: Sliding, name
 def _of_any_rank(
     kernels: Function, x: Function, how: Sliding, sequential: bool, reduction_rank: int, name: str
 ) -> Function:
-    """A convolution of samples without channels, or along sequences."""
+    """Return a convolution of samples without channels, or along sequences."""
     shape, along = kernels.shape, len(x.shape) - reduction_rank + sequential
     split = max(len(shape) - along, 0)
     head, spatial = shape[:split], shape[split:]
@@ -129,7 +131,7 @@ def _of_any_rank(
 
 
 def _slid(kernels: Function, x: Function, shape: Sequence[int], how: Sliding, name: str) -> Function:
-    """A convolution node; `shape`: (count, channels of a group, sizes) of the filters."""
+    """Return a convolution node; `shape`: (count, channels of a group, sizes) of the filters."""
     count, *kernel = shape
     options = how.options(kernel)
     node = operator("Convolution", kernels, x, list(options["kernelShape"]), label=name, mapDims=count)
@@ -138,7 +140,7 @@ def _slid(kernels: Function, x: Function, shape: Sequence[int], how: Sliding, na
 
 
 def _rank(x: Function) -> int | None:
-    """The number of axes of samples, if it is known."""
+    """Return the number of axes of samples, if it is known."""
     try:
         return len(x.shape)
     except OpenShape:
@@ -166,7 +168,7 @@ def convolution_transpose(
     max_temp_mem_size_in_samples: int = 0,
     name: str = "",
 ) -> Function:
-    """The reverse of `convolution`: each element is spread over a window of the result; windows are added.
+    """Return the reverse of `convolution`: each element is spread over a window of the result; windows are added.
 
     Args:
         convolution_map: filters (channels of the operand, channels of the result, height, width); where
@@ -211,7 +213,7 @@ def _spread_one(
 def _spread(
     kernels: Function, x: Function, shape: Sequence[int], how: Sliding, output_shape: Any, name: str
 ) -> Function:
-    """A node of a transposed convolution; `shape`: (channels, channels of the result, sizes) of the filters."""
+    """Return a node of a transposed convolution; `shape`: (channels, channels of the result, sizes) of the filters."""
     count, *kernel = shape
     options = how.options(kernel)
     made = list(options["kernelShape"])
@@ -224,7 +226,7 @@ def _spread(
 
 
 def _windows(values: Any, subject: str, flags: bool = False) -> tuple[Any, ...]:
-    """One value for all axes of windows or one for each, as BrainScript's nodes take them."""
+    """Return one value for all axes of windows or one for each, as BrainScript's nodes take them."""
     several = list(values) if isinstance(values, list | tuple | np.ndarray) else [values]
     checked = [check_flag(subject, value) if flags else check_whole(subject, value, 1) for value in several]
     return tuple(reversed(checked))
@@ -240,7 +242,7 @@ def pooling(
     include_pad: bool = False,
     name: str = "",
 ) -> Function:
-    """The largest element or the mean of each window (height, width).
+    """Return the largest element or the mean of each window (height, width).
 
     Args:
         operand: samples (channels, height, width).
@@ -291,7 +293,7 @@ def unpooling(
     auto_padding: Any = (False,),
     name: str = "",
 ) -> Function:
-    """Each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere.
+    """Return each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere.
 
     The result has the shape of `pooling_input`.
     """
@@ -318,7 +320,7 @@ def roipooling(
     spatial_scale: float,
     name: str = "",
 ) -> Function:
-    """The largest element or the mean of each cell of a grid over each region of a picture, as in Fast R-CNN.
+    """Return the largest element or the mean of each cell of a grid over each region of a picture, as in Fast R-CNN.
 
     A region begins at round(x1 scale) and ends with round(x2 scale); cell i of w has its columns from
     floor(i width / w) to ceil((i + 1) width / w). A cell outside the picture gives 0. Regions have no gradient.

@@ -96,7 +96,7 @@ def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name:
 
 
 def unpack_batch(x: Operand, name: str = "") -> Function:
-    """All samples of the minibatch as one value, whose first axis counts them.
+    """Return all samples of the minibatch as one value, whose first axis counts them.
 
     There is a network for each number of samples that minibatches have.
 
@@ -111,7 +111,7 @@ def unpack_batch(x: Operand, name: str = "") -> Function:
 
 
 def to_batch(x: Operand, name: str = "") -> Function:
-    """The elements along the first axis of a value, a sample each.
+    """Return the elements along the first axis of a value, a sample each.
 
     Args:
         x: the operand, without dynamic axes. Where a function has other data, these are as many samples.

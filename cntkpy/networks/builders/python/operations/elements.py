@@ -29,7 +29,7 @@ _LIBRARY = {
 
 
 def labelled(made: Function, name: str) -> Function:
-    """A function that was made just now, under a name."""
+    """Return a function that was made just now, under a name."""
     if name:
         made.root.name = name
     return made
@@ -37,7 +37,7 @@ def labelled(made: Function, name: str) -> Function:
 
 @needs_shapes
 def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims: bool) -> Function:
-    """A reduction over axes of a sample.
+    """Return a reduction over axes of a sample.
 
     Args:
         call: the operator, for messages.
@@ -67,14 +67,16 @@ def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims
 @described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmax"})
 @needs_shapes
 def argmax(x: Operand, axis: Any = None, name: str = "") -> Function:
-    """The number of the largest element along an axis, or of all elements (shape `()`); the first of several."""
+    """Return the number of the largest element along an axis, or of all elements (shape `()`); the first of several."""
     return _extreme_number("argmax", as_node(x), axis, name)
 
 
 @described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmin"})
 @needs_shapes
 def argmin(x: Operand, axis: Any = None, name: str = "") -> Function:
-    """The number of the smallest element along an axis, or of all elements (shape `()`); the first of several."""
+    """Return the number of the smallest element along an axis, or of all elements (shape `()`); the first of
+    several.
+    """
     return _extreme_number("argmin", operator("Negate", as_node(x)), axis, name)
 
 
@@ -92,14 +94,14 @@ def _extreme_number(call: str, x: Function, axis: Any, name: str) -> Function:
 
 
 def _numbers(x: Function, along: int) -> Function:
-    """The numbers of the elements along an axis."""
+    """Return the numbers of the elements along an axis."""
     shape = [1] * len(x.shape)
     shape[along] = x.shape[along]
     return as_node(np.arange(x.shape[along], dtype=np.float32).reshape(shape))
 
 
 def top_k(x: Operand, k: int, axis: Any = -1, name: str = "") -> Function:
-    """The k largest elements along an axis, the largest one first, and their numbers.
+    """Return the k largest elements along an axis, the largest one first, and their numbers.
 
     Args:
         x: the operand.
@@ -156,7 +158,7 @@ def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any
 
 @needs_shapes
 def take(reference: Operand, indices: Operand, axis: Any = None, name: str = "") -> Function:
-    """The elements of `reference` along an axis with the numbers of `indices`.
+    """Return the elements of `reference` along an axis with the numbers of `indices`.
 
     Args:
         reference: what is taken from.

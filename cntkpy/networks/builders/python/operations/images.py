@@ -99,7 +99,7 @@ def _padded(x: Function, axis: int, leading: int, after: int, mode: int, value: 
 
 
 def crop_manual(node_input: Operand, node_referent: Operand, offset_x: int, offset_y: int, name: str = "") -> Function:
-    """The window of `node_input` with the height and width of `node_referent`.
+    """Return the window of `node_input` with the height and width of `node_referent`.
 
     Args:
         node_input: pictures (channels, height, width).
@@ -113,7 +113,7 @@ def crop_manual(node_input: Operand, node_referent: Operand, offset_x: int, offs
 
 
 def crop_automatic(node_input: Operand, node_referent: Operand, name: str = "") -> Function:
-    """The window of `node_input` that belongs to `node_referent`: both depend on the same image."""
+    """Return the window of `node_input` that belongs to `node_referent`: both depend on the same image."""
     return operator("_CropAutomatic", as_node(node_input), as_node(node_referent), label=name)
 
 
@@ -174,7 +174,7 @@ def mean_variance_normalization(
     do_variance_scaling: bool = True,
     name: str = "",
 ) -> Function:
-    """Each channel of each picture brought to mean 0 and deviation 1, or all channels of a picture together."""
+    """Return each channel of each picture brought to mean 0 and deviation 1, or all channels of a picture together."""
     x = as_node(operand)
     _channels("mean_variance_normalization", x)
     axes = None if use_stats_across_channels else list(range(1, len(x.shape)))

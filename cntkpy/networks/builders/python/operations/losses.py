@@ -123,7 +123,8 @@ def fmeasure(output: Operand, target: Operand, beta: float = 1) -> Function:
 def hierarchical_softmax_layer(
     input_var: Operand, label_index: Operand, label_dim: int, label_classes: int | None = None
 ) -> tuple[Function, Function, list[Function]]:
-    """A softmax of two levels: that of the classes of labels, and in each class one of its labels (J. Goodman, 2001).
+    """Return a softmax of two levels: that of the classes of labels, and in each class one of its labels (J. Goodman,
+    2001).
 
     Label i is number i mod n of class i // n, where n = label_dim / label_classes, rounded up.
 

@@ -48,7 +48,7 @@ def straight_through_impl(x: Operand, name: str = "") -> Function:
 
 
 def assign(ref: Function, input: Operand, name: str = "") -> Function:
-    """A value, which becomes that of a parameter or constant after all functions of the minibatch are computed.
+    """Return a value, which becomes that of a parameter or constant after all functions of the minibatch are computed.
 
     It does with `eval`, `forward`, and in each minibatch of a training or a test whose criteria depend on it. In
     training mode (`forward` with `keep_for_backward`, `grad`) it does after the gradients are computed.
@@ -83,7 +83,7 @@ def assign(ref: Function, input: Operand, name: str = "") -> Function:
 
 @needs_shapes
 def eye_like(x: Operand, sparse_output: bool = True, name: str = "") -> Function:
-    """A matrix with 1 on the diagonal and 0 elsewhere, of the axes of x, whatever its values are.
+    """Return a matrix with 1 on the diagonal and 0 elsewhere, of the axes of x, whatever its values are.
 
     Args:
         x: the operand. It has two axes: those of its samples; or that of the minibatch, and one of its samples. Of
@@ -111,7 +111,7 @@ def eye_like(x: Operand, sparse_output: bool = True, name: str = "") -> Function
 
 
 def associative_multi_arg(f: Callable[..., Function]) -> Callable[..., Function]:
-    """An operator of two or more operands, made of one of two: f(f(a, b), c).
+    """Return an operator of two or more operands, made of one of two: f(f(a, b), c).
 
     Args:
         f: takes two operands and `name`; it is associative.

@@ -51,39 +51,39 @@ def _split(operands: tuple[Operand, ...], name: str) -> tuple[tuple[Operand, ...
 
 
 def plus(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
-    """The sum."""
+    """Return the sum."""
     further, name = _split(further, name)
     result = checked(operator("Plus", as_node(left), as_node(right), label="" if further else name))
     return plus(result, *further, name=name) if further else result
 
 
 def minus(left: Operand, right: Operand, name: str = "") -> Function:
-    """The difference."""
+    """Return the difference."""
     return checked(operator("Minus", as_node(left), as_node(right), label=name))
 
 
 def element_times(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
-    """The product, element by element."""
+    """Return the product, element by element."""
     further, name = _split(further, name)
     result = checked(operator("ElementTimes", as_node(left), as_node(right), label="" if further else name))
     return element_times(result, *further, name=name) if further else result
 
 
 def element_divide(left: Operand, right: Operand, name: str = "") -> Function:
-    """The quotient, element by element."""
+    """Return the quotient, element by element."""
     return checked(operator("ElementDivide", as_node(left), as_node(right), label=name))
 
 
 def times(
     left: Operand, right: Operand, output_rank: int = 1, infer_input_rank_to_map: int = -1, name: str = ""
 ) -> Function:
-    """The matrix product; the last `output_rank` axes of `right` are those of the result."""
+    """Return the matrix product; the last `output_rank` axes of `right` are those of the result."""
     sizes = {"outputRank": output_rank, "inferInputRankToMap": infer_input_rank_to_map}
     return checked(operator("Times", as_node(right), as_node(left), label=name, **sizes))
 
 
 def times_transpose(left: Operand, right: Operand, name: str = "") -> Function:
-    """The product with the transposed right matrix."""
+    """Return the product with the transposed right matrix."""
     return checked(operator("TransposeTimes", as_node(right), as_node(left), label=name))
 
 
@@ -130,7 +130,7 @@ def softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
 
 
 def log_softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
-    """The logarithm of the softmax over all elements of a sample, or along one axis."""
+    """Return the logarithm of the softmax over all elements of a sample, or along one axis."""
     if axis is None:
         return operator("LogSoftmax", as_node(x), label=name)
     return _softmax_along("log_softmax", as_node(x), axis, name)
@@ -233,12 +233,14 @@ less_equal = _comparison("less_equal", "LessEqual", "<=")
 
 
 def element_select(flag: Operand, value_if_true: Operand, value_if_false: Operand, name: str = "") -> Function:
-    """One of two values, element by element: the first where the flag is not 0."""
+    """Return one of two values, element by element: the first where the flag is not 0."""
     return checked(operator("BS.Boolean.If", *map(as_node, (flag, value_if_true, value_if_false)), label=name))
 
 
 def stop_gradient(input: Operand, name: str = "") -> Function:
-    """The input itself, through which no gradient flows: what it depends on is not trained by what depends on it."""
+    """Return the input itself, through which no gradient flows: what it depends on is not trained by what depends on
+    it.
+    """
     return operator("_StopGradient", as_node(input), label=name)
 
 
@@ -306,7 +308,7 @@ def _error_along(z: Function, y: Function, axis: Any, topN: int, name: str) -> F
 
 
 def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
-    """The sum of the squared differences."""
+    """Return the sum of the squared differences."""
     output, target = as_node(output), as_node(target)
     _same_elements("squared_error", output, target)
     return operator("SquareError", target, output, label=name)
@@ -338,7 +340,7 @@ def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Oper
 
 @described("CosDistance")
 def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
-    """The cosine of two vectors."""
+    """Return the cosine of two vectors."""
     return number(operator("CosDistance", as_node(x), as_node(y)), name)
 
 
@@ -388,7 +390,7 @@ def _same_elements(call: str, output: Function, target: Function) -> None:
 
 
 def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
-    """The value `time_step` steps earlier in the sequence; before the first step the initial state (0).
+    """Return the value `time_step` steps earlier in the sequence; before the first step the initial state (0).
 
     The initial state is a number, an array, a parameter, or a function with a value for each sequence.
     """
@@ -396,7 +398,7 @@ def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, na
 
 
 def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
-    """The value `time_step` steps later in the sequence; after the last step the initial state (0)."""
+    """Return the value `time_step` steps later in the sequence; after the last step the initial state (0)."""
     return _shifted_from(x, initial_state, -check_whole("time_step", time_step, 1), name)
 
 
@@ -432,12 +434,12 @@ def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
 
 
 def first(seq: Operand, name: str = "") -> Function:
-    """The first step of each sequence."""
+    """Return the first step of each sequence."""
     return operator("BS.Sequences.First", as_node(seq), label=name)
 
 
 def last(seq: Operand, name: str = "") -> Function:
-    """The last step of each sequence."""
+    """Return the last step of each sequence."""
     return operator("BS.Sequences.Last", as_node(seq), label=name)
 
 
@@ -452,17 +454,17 @@ def is_last(seq: Operand, name: str = "") -> Function:
 
 
 def gather(seq: Operand, condition: Operand, name: str = "") -> Function:
-    """The steps whose condition is not 0."""
+    """Return the steps whose condition is not 0."""
     return operator("BS.Sequences.Gather", as_node(condition), as_node(seq), label=name)
 
 
 def scatter(seq: Operand, condition: Operand, name: str = "") -> Function:
-    """The steps put where the condition is not 0, zeros elsewhere."""
+    """Return the steps put where the condition is not 0, zeros elsewhere."""
     return operator("BS.Sequences.Scatter", as_node(condition), as_node(seq), label=name)
 
 
 def broadcast_as(operand: Operand, broadcast_as_operand: Operand, name: str = "") -> Function:
-    """One sample per sequence, in every step of another sequence."""
+    """Return one sample per sequence, in every step of another sequence."""
     x, like = as_node(operand), steps_of(broadcast_as_operand)
     try:
         return _in_every_step(x, like, x.shape == (), name)
@@ -477,7 +479,7 @@ def _in_every_step(x: Function, like: Function, is_number: bool, name: str) -> F
 
 
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:
-    """The steps from `begin_index` to `end_index` (exclusive; negative ones and 0 count from the end)."""
+    """Return the steps from `begin_index` to `end_index` (exclusive; negative ones and 0 count from the end)."""
     begin, end = (check_whole("sequence.slice: an index", index) for index in (begin_index, end_index))
     return steps_from("sequence.slice", as_node(seq), begin, end, name)
 
@@ -490,7 +492,7 @@ def reconcile_dynamic_axes(x: Operand, dynamic_axes_as: Operand, name: str = "")
 def cosine_distance_with_negative_samples(
     x: Operand, y: Operand, shift: int, num_negative_samples: int, name: str = ""
 ) -> Function:
-    """The cosine of x and y, and after it that of x and y of other samples of the minibatch.
+    """Return the cosine of x and y, and after it that of x and y of other samples of the minibatch.
 
     Args:
         x: vectors.
@@ -552,7 +554,7 @@ def optimized_rnnstack(
     recurrent_op: str = "lstm",
     name: str = "",
 ) -> Function:
-    """A stack of recurrent layers with all weights in one parameter, in cuDNN's order.
+    """Return a stack of recurrent layers with all weights in one parameter, in cuDNN's order.
 
     Args:
         operand: the sequence.

@@ -34,7 +34,7 @@ def _probability(mean: float) -> float:
 def uniform(
     shape: Shape, dtype: Any = None, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = ""
 ) -> Function:
-    """An array of numbers from `low` to `high`, the same for all samples of a minibatch.
+    """Return an array of numbers from `low` to `high`, the same for all samples of a minibatch.
 
     Args:
         shape: of the array.
@@ -57,19 +57,19 @@ def normal(
     seed: int | None = None,
     name: str = "",
 ) -> Function:
-    """An array of normally distributed numbers; see `uniform`."""
+    """Return an array of normally distributed numbers; see `uniform`."""
     return normal_like(_of_shape(shape, dtype), mean, scale, seed, name)
 
 
 def gumbel(
     shape: Shape, dtype: Any = None, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = ""
 ) -> Function:
-    """An array of numbers with Gumbel's distribution; see `uniform`."""
+    """Return an array of numbers with Gumbel's distribution; see `uniform`."""
     return gumbel_like(_of_shape(shape, dtype), loc, scale, seed, name)
 
 
 def bernoulli(shape: Shape, dtype: Any = None, mean: float = 0.5, seed: int | None = None, name: str = "") -> Function:
-    """An array of ones, with the probability `mean`, and zeros; see `uniform`."""
+    """Return an array of ones, with the probability `mean`, and zeros; see `uniform`."""
     return bernoulli_like(_of_shape(shape, dtype), mean, seed, name)
 
 

@@ -79,19 +79,19 @@ def _name_of(keepdims: bool | str, name: str) -> tuple[bool | str, str]:
 
 
 def reduce_l1(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The sum of absolute values; see `reduce_sum`."""
+    """Return the sum of absolute values; see `reduce_sum`."""
     keepdims, name = _name_of(keepdims, name)
     return _reduced("reduce_l1", "Sum", abs(x), axis, keepdims, name)
 
 
 def reduce_sum_square(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The sum of squares; see `reduce_sum`."""
+    """Return the sum of squares; see `reduce_sum`."""
     keepdims, name = _name_of(keepdims, name)
     return _reduced("reduce_sum_square", "Sum", square(x), axis, keepdims, name)
 
 
 def reduce_l2(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
-    """The root of the sum of squares; see `reduce_sum`."""
+    """Return the root of the sum of squares; see `reduce_sum`."""
     keepdims, name = _name_of(keepdims, name)
     return sqrt(_reduced("reduce_l2", "Sum", square(x), axis, keepdims, ""), name)
 

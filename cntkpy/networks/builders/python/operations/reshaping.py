@@ -30,7 +30,7 @@ def alias(x: Operand, name: str = "") -> Function:
 
 
 def named(function: Function, name: str) -> Function:
-    """A function under a name."""
+    """Return a function under a name."""
     return alias(function, name) if name else function
 
 
@@ -40,7 +40,7 @@ def number(x: Function, name: str = "") -> Function:
 
 
 def place(axis: int, rank: int) -> int:
-    """An axis as BrainScript counts it, from 1 on, the last one of NumPy's first."""
+    """Return an axis as BrainScript counts it, from 1 on, the last one of NumPy's first."""
     return rank - axis
 
 
@@ -48,7 +48,7 @@ def place(axis: int, rank: int) -> int:
 
 
 def _bound(axis: Any, rank: int, default: int) -> int:
-    """A bound of the axes that `reshape` replaces; `default` if it is not given."""
+    """Return a bound of the axes that `reshape` replaces; `default` if it is not given."""
     if axis is None:
         return default
     if isinstance(axis, Axis) and axis.kind == "new leading":
@@ -59,7 +59,7 @@ def _bound(axis: Any, rank: int, default: int) -> int:
 @described("Reshape", lambda of: {"newShape": of["shape"], "beginAxis": of["begin_axis"], "endAxis": of["end_axis"]})
 @needs_shapes
 def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = None, name: str = "") -> Function:
-    """The same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
+    """Return the same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
 
     Args:
         x: the operand.
@@ -91,7 +91,7 @@ def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = No
 
 
 def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
-    """The sizes, with the one that is to be inferred."""
+    """Return the sizes, with the one that is to be inferred."""
     open_axes = [index for index, size in enumerate(sizes) if size in (-1, 0)]
     if len(open_axes) > 1:
         message = f"reshape: one axis of {tuple(sizes)} can be inferred, not {len(open_axes)}"
@@ -105,7 +105,7 @@ def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
 
 @needs_shapes
 def flatten(x: Operand, axis: Any = None, name: str = "") -> Function:
-    """The same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
+    """Return the same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
     if isinstance(axis, str):  # the name
         axis, name = None, axis
     x = as_node(x)
@@ -117,7 +117,7 @@ def flatten(x: Operand, axis: Any = None, name: str = "") -> Function:
 
 @needs_shapes
 def expand_dims(x: Operand, axis: Any, name: str = "") -> Function:
-    """The same elements with an axis of 1 more, in front of the given one; -1 is after the last one."""
+    """Return the same elements with an axis of 1 more, in front of the given one; -1 is after the last one."""
     x = as_node(x)
     if isinstance(axis, Axis) and axis.kind == "new leading":
         axis = 0
@@ -128,7 +128,7 @@ def expand_dims(x: Operand, axis: Any, name: str = "") -> Function:
 
 @needs_shapes
 def squeeze(x: Operand, axes: Any = None, name: str = "") -> Function:
-    """The same elements without some axes of 1, or without all of them."""
+    """Return the same elements without some axes of 1, or without all of them."""
     x = as_node(x)
     shape, several = x.shape, axes if isinstance(axes, list | tuple) else [axes]
     if axes is None:
@@ -147,7 +147,7 @@ def squeeze(x: Operand, axes: Any = None, name: str = "") -> Function:
 
 @needs_shapes
 def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Function:
-    """Two axes exchanged."""
+    """Return two axes exchanged."""
     x = as_node(x)
     rank = len(x.shape)
     first, second = (place(static_axis("swapaxes", axis, rank), rank) for axis in (axis1, axis2))
@@ -157,7 +157,8 @@ def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Func
 @described("TransposeAxes", lambda of: {"axisVec": of["perm"]})
 @needs_shapes
 def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None = None) -> Function:
-    """The axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes exchanged.
+    """Return the axes in another order: `perm` gives the axis of `x` for each axis of the result; or two axes
+    exchanged.
 
     The two axes are `perm` and `axis2`, or, as in older programs, what is in the place of the name.
     """
@@ -188,7 +189,7 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
 
 @described("Slice", lambda of: {"axis": of["axis"], "beginIndex": of["begin_index"], "endIndex": of["end_index"]})
 def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = None, name: str = "") -> Function:
-    """The elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
+    """Return the elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
 
     With a stride other than 1 each so many of them, from the last one on if it is negative. Along a sequence axis the
     elements are the steps of each sequence.
@@ -224,7 +225,7 @@ def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any 
 
 
 def steps_from(call: str, x: Function, begin: int, end: int, name: str) -> Function:
-    """The steps from `begin` to `end` (exclusive) of each sequence; negative numbers and 0 count from the end.
+    """Return the steps from `begin` to `end` (exclusive) of each sequence; negative numbers and 0 count from the end.
 
     Raises:
         UserError: there are none, whatever the sequence.
@@ -237,7 +238,7 @@ def steps_from(call: str, x: Function, begin: int, end: int, name: str) -> Funct
 
 
 def _for_axes(label: str, values: Any, count: int) -> list[int]:
-    """A whole number for each axis; one stride may count for all of them."""
+    """Return a whole number for each axis; one stride may count for all of them."""
     numbers = list(values) if isinstance(values, list | tuple) else [values] * (count if label == "strides" else 1)
     if len(numbers) != count:
         raise CallError("WrongArguments", f"slice: {len(numbers)} numbers of {label} for {count} axes")
@@ -254,7 +255,7 @@ def _sliced(x: Function, axis: Any, begin: int, end: int, step: int, name: str) 
 @described("Splice", lambda of: {"axis": of["axis"]})
 @needs_shapes
 def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
-    """The operands, put together along an axis.
+    """Return the operands, put together along an axis.
 
     Args:
         operands: functions, or a list of them; other axes have equal sizes, or 1.
@@ -280,7 +281,7 @@ def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
 
 
 def _of_samples(x: Function) -> Function:
-    """A criterion as its value for each sample."""
+    """Return a criterion as its value for each sample."""
     from cntkpy.networks.builders.python.functions.per_sample import per_sample
 
     return Function(per_sample(x.root))

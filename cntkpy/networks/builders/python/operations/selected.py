@@ -17,7 +17,7 @@ from cntkpy.networks.builders.python.operations.operators import Operand, reconc
 
 
 def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
-    """The steps whose condition is not 0.
+    """Return the steps whose condition is not 0.
 
     Args:
         seq: the sequence.
@@ -37,7 +37,7 @@ def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = N
 
 
 def scatter(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
-    """The steps put where the condition is not 0, zeros elsewhere.
+    """Return the steps put where the condition is not 0, zeros elsewhere.
 
     Args:
         seq: the sequence.

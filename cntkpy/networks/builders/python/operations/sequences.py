@@ -30,7 +30,9 @@ from cntkpy.networks.builders.python.operations.steps_of import steps_of
 
 
 def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
-    """The value `time_step` steps earlier (later, if it is negative); before the first step the initial state (0)."""
+    """Return the value `time_step` steps earlier (later, if it is negative); before the first step the initial state
+    (0).
+    """
     check_whole("time_step", time_step)
     if time_step == 0:
         return as_node(x)
@@ -40,24 +42,24 @@ def delay(x: Operand, initial_state: Operand = None, time_step: int = 1, name: s
 
 
 def accumulated(step: Callable[[Function], Function]) -> Function:
-    """A recurrence: the function that `step` makes of its own value one step earlier."""
+    """Return a recurrence: the function that `step` makes of its own value one step earlier."""
     previous = placeholder()
     result = step(past_value(previous))
     return result.replace_placeholders({previous: result})
 
 
 def reduce_sum(seq: Operand, name: str = "") -> Function:
-    """The sum over the steps of each sequence."""
+    """Return the sum over the steps of each sequence."""
     return last(accumulated(lambda previous: plus(previous, seq)), name)
 
 
 def reduce_max(seq: Operand, name: str = "") -> Function:
-    """The largest value over the steps of each sequence, element by element."""
+    """Return the largest value over the steps of each sequence, element by element."""
     return last(accumulated(lambda previous: element_max(element_select(is_first(seq), seq, previous), seq)), name)
 
 
 def over_steps(how: str, seq: Operand) -> Function:
-    """A reduction over the steps of each sequence, element by element.
+    """Return a reduction over the steps of each sequence, element by element.
 
     Args:
         how: Sum, Mean, Max, Min, LogSum or Prod.
@@ -82,7 +84,7 @@ def softmax(seq: Operand, name: str = "") -> Function:
 
 
 def where(condition: Operand, name: str = "") -> Function:
-    """The numbers of the steps whose condition is not 0."""
+    """Return the numbers of the steps whose condition is not 0."""
     return on_an_axis(lambda flags, label: number(operator("Where", flags), label), condition, name)
 
 

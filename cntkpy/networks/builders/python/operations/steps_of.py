@@ -21,7 +21,7 @@ def remember(placeholder: Function, like: Function) -> None:
 
 
 def steps_of(x: object) -> Function:
-    """A function with the same steps that depends on no placeholder whose steps are known; mostly x itself.
+    """Return a function with the same steps that depends on no placeholder whose steps are known; mostly x itself.
 
     Of what is part of a loop it is an input, which is known before the loop.
     """
@@ -72,7 +72,7 @@ def _begins_axis(node: NodeValue) -> bool:
 
 
 def _on_the_same_axis(node: NodeValue) -> tuple[NodeValue, ...]:
-    """The inputs that may have the steps of a node; those of a delay node that is being made are not known."""
+    """Return the inputs that may have the steps of a node; those of a delay node that is being made are not known."""
     if not isinstance(node.inputs, tuple) or not node.inputs or node.operation.name == "Placeholder":
         return ()
     if node.operation.name in FROM_SAMPLES:

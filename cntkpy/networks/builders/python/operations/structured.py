@@ -18,7 +18,7 @@ from cntkpy.networks.builders.python.functions.leaves import placeholder_of
 def as_block(
     composite: Function, block_arguments_map: Any, block_op_name: str, block_instance_name: str = ""
 ) -> Function:
-    """A function of placeholders, applied to operands, that counts as one operation.
+    """Return a function of placeholders, applied to operands, that counts as one operation.
 
     Args:
         composite: the function; it shares its parameters with the block.
@@ -55,7 +55,7 @@ def as_block(
 
 
 def as_composite(root_function: Function, name: str = "") -> Function:
-    """A primitive function or block, see `Function.root_function`, as a function of inputs again."""
+    """Return a primitive function or block, see `Function.root_function`, as a function of inputs again."""
     check_name(name)
     composite = Function(as_node(root_function).roots)
     if name:
@@ -74,7 +74,7 @@ class ForwardDeclaration(Function):
         super().__init__(placeholder_of(None, check_name(name)))
 
     def resolve_to(self, value: Function) -> None:
-        """Say what it is: `value`, which may depend on it."""
+        """Replace the placeholder by `value`, which may depend on it."""
         as_node(value).replace_placeholders({self: as_node(value).output})
 
 

@@ -85,7 +85,7 @@ class Sliding:
         return {**options, "groups": self.groups, "sharedPadding": True}
 
     def along_steps(self, rank: int, size: int) -> Steps:
-        """The windows along a sequence, the first of `rank` axes that filters slide along, of `size` steps."""
+        """Return the windows along a sequence, the first of `rank` axes that filters slide along, of `size` steps."""
         first = {name: values[1] for name, values in self._lists(rank, 1).items()}
         return Steps(size, first["stride"], first["autoPadding"], first["dilation"])
 
@@ -96,7 +96,7 @@ class Sliding:
         return replace(self, strides=strides, padding=padding, dilation=dilation)
 
     def _lists(self, rank: int, channels: int) -> dict[str, list[Any]]:
-        """A value for the channels and one for each of `rank` axes, by options of the node."""
+        """Return a value for the channels and one for each of `rank` axes, by options of the node."""
         return {
             "stride": per_axis(f"{self.call}: strides", self.strides, rank, channels),
             "autoPadding": per_axis(f"{self.call}: {self.padding_name}", self.padding, rank, False),
@@ -108,7 +108,7 @@ _STILL = {"stride": 1, "autoPadding": False, "dilation": 1}
 
 
 def per_axis(subject: str, values: Any, rank: int, channels: Any) -> list[Any]:
-    """One value for the channels and one for each of `rank` axes; they are flags where `channels` is one."""
+    """Return one value for the channels and one for each of `rank` axes; they are flags where `channels` is one."""
     several = list(values) if isinstance(values, list | tuple | np.ndarray) else [values]
     if isinstance(channels, bool):
         several = [check_flag(subject, value) for value in several]
@@ -123,7 +123,7 @@ def per_axis(subject: str, values: Any, rank: int, channels: Any) -> list[Any]:
 
 
 def steps_in_windows(call: str, x: Function, how: Steps, axis: int) -> Function:
-    """The steps of each window along a new axis of samples; there is a step for each window.
+    """Return the steps of each window along a new axis of samples; there is a step for each window.
 
     Args:
         call: names the operator in messages.
@@ -153,7 +153,7 @@ def steps_in_windows(call: str, x: Function, how: Steps, axis: int) -> Function:
 
 
 def _later(x: Function, steps: int) -> Function:
-    """The value so many steps later, 0 outside."""
+    """Return the value some steps later, 0 outside of the sequence."""
     if steps == 0:
         return x
     return future_value(x, None, steps) if steps > 0 else past_value(x, None, -steps)
@@ -165,7 +165,7 @@ def _ones(x: Function) -> Function:
 
 
 def _numbers(x: Function) -> Function:
-    """The numbers of the steps of x, from 0 on."""
+    """Return the numbers of the steps of x, from 0 on."""
     like = steps_of(x)
     return reconcile_dynamic_axes(number(operator("_RepeatSteps", like, 1.0)), like)
 

@@ -34,7 +34,7 @@ class Chain:
             seen[name] = seen.get(name, 0) + 1
 
     def apply(self, picture: Picture, sweep: int = 0, sequence: int = 0, view: int = 0, *, begin: int = 0) -> Picture:
-        """The sample: (channels, height, width) after Transpose, else (height, width[, channels])."""
+        """Return the sample: (channels, height, width) after Transpose, else (height, width[, channels])."""
         for transform, place in zip(self.transforms[begin:], self._places[begin:], strict=True):
             picture = transform.apply(picture, Draws(transform.seed, sweep, sequence, place, view))
         return picture
@@ -56,12 +56,14 @@ class Chain:
 
 
 def with_channels(sample: Picture) -> Picture:
-    """A sample with three axes."""
+    """Return a sample with three axes."""
     return sample[..., None] if sample.ndim == 2 else sample
 
 
 def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: int, *, until_mean: bool) -> Chain:
-    """The transforms that sections with `type` describe. until_mean: those in front of Mean, which has no file yet."""
+    """Return the transforms that sections with `type` describe. until_mean: those in front of Mean, which has no file
+    yet.
+    """
     made: list[Any] = []
     for section in sections:
         which = TransformTypeParameters(section)
@@ -79,7 +81,7 @@ def make_chain(sections: Sequence[ConfigParameters], dtype: np.dtype, channels: 
 
 
 def old_chain(section: ConfigParameters, dtype: np.dtype, channels: int, *, planes: bool, until_mean: bool) -> Chain:
-    """All transforms out of one section, in the order of the old reader. planes: with Transpose."""
+    """Return all transforms out of one section, in the order of the old reader. planes: with Transpose."""
     kinds = names(TRANSFORM)[: names(TRANSFORM).index("Transpose")]
     made = [_make(kind, section, dtype, channels) for kind in kinds if kind != "Mean" or not until_mean]
     return Chain(
@@ -92,7 +94,7 @@ def old_chain(section: ConfigParameters, dtype: np.dtype, channels: int, *, plan
 
 
 def _make(name: str, section: ConfigParameters, dtype: np.dtype, channels: int) -> Transform | None:
-    """The transform of a section for pictures of so many channels; None if it would change nothing."""
+    """Return the transform of a section for pictures of so many channels; None if it would change nothing."""
     entry = find_entry(TRANSFORM, name)
     assert entry is not None
     declared = entry.declared()

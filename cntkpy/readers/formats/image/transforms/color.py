@@ -27,7 +27,7 @@ class Color:
     seed: int = 0
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A new picture, or the same one if all radii are zero."""
+        """Return a new picture, or the same one if all radii are zero."""
         brightness, contrast, saturation = (
             radius[draws.sweep] for radius in (self.brightness, self.contrast, self.saturation)
         )
@@ -61,7 +61,7 @@ class Intensity:
     seed: int = 0
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A new picture."""
+        """Return a new picture."""
         deviation = self.deviation[draws.sweep]
         if not deviation:
             return picture

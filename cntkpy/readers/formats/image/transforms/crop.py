@@ -35,7 +35,7 @@ class Crop:
     seed: int = 0
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A view of the picture, or a mirrored copy."""
+        """Return a view of the picture, or a mirrored copy."""
         height, width = picture.shape[:2]
         w, h = self._size(width, height, draws)
         x, y = self._corner(width - w, height - h, draws)
@@ -44,7 +44,7 @@ class Crop:
         return opencv().flip(cut, 1) if flip else cut
 
     def _corner(self, right: int, down: int, draws: Draws) -> tuple[int, int]:
-        """x and y of a part that leaves so much room."""
+        """Return x and y of a part that leaves this room."""
         if self.kind in RANDOM:
             return draws.up_to(right), draws.up_to(down)
         if self.kind == "multiview10" and (corner := draws.view % 5) < 4:

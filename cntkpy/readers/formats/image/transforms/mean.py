@@ -29,7 +29,7 @@ class Mean:
     _warned: bool = False
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A new picture of floats."""
+        """Return a new picture of floats."""
         if picture.shape != self.mean.shape:
             if not self._warned:
                 self._warned = True

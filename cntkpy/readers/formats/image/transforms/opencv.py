@@ -16,7 +16,7 @@ MOST_PIXELS = 1 << 28
 
 @cache
 def opencv() -> Any:
-    """The module cv2, or an error that says how to install it."""
+    """Return the module cv2, or an error that says how to install it."""
     os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(MOST_PIXELS))  # read once, when it is imported
     try:
         return importlib.import_module("cv2")

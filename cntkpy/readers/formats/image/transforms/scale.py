@@ -30,7 +30,7 @@ class Scale:
     seed: int = 0
 
     def apply(self, picture: Picture, draws: Draws) -> Picture:
-        """A new picture."""
+        """Return a new picture."""
         cv2, (height, width) = opencv(), picture.shape[:2]
         w, h = self._target(width, height)
         resized = cv2.resize(picture, (w, h), interpolation=getattr(cv2, INTERPOLATIONS[self.interpolation]))
@@ -45,7 +45,7 @@ class Scale:
         )
 
     def _target(self, width: int, height: int) -> tuple[int, int]:
-        """The size before cutting or padding: one side as asked for, the other in proportion, rounded."""
+        """Return the size before cutting or padding: one side as asked for, the other in proportion, rounded."""
         if self.mode == "fill":
             return self.width, self.height
         by_width = width < height if self.mode == "crop" else width > height

@@ -14,5 +14,5 @@ def channels_of(picture: Picture) -> int:
 
 
 def as_float(picture: Picture) -> Picture:
-    """The picture in numbers that can be computed with: double stays double, everything else is float."""
+    """Return the picture in numbers that can be computed with: double stays double, everything else is float."""
     return picture if picture.dtype == np.float64 else picture.astype(np.float32, copy=False)

@@ -22,7 +22,7 @@ class Rows(NamedTuple):
 
 
 def rows_in(content: bytes, delimiter: str) -> Rows:
-    """The rows of some text that begins at the start of a row.
+    """Return the rows of some text that begins at the start of a row.
 
     A row ends with LF, CR LF or CR. A CR at the end of the text does not count: an LF may follow.
 
@@ -48,7 +48,7 @@ def lines_in(content: bytes) -> int:
 
 
 def _regular(codes: np.ndarray, delimiter: int) -> tuple[np.ndarray, np.ndarray, bool] | None:
-    """Return where texts start and stop, int64[n] each; None if there is a quote within a cell, or after the end of
+    """Return the starts and stops of texts, int64[n] each; None if there is a quote within a cell, or after the end of
     a text.
 
     Where none is, quotes begin and end texts in turn: one that is doubled ends a text and begins it again.
@@ -64,7 +64,7 @@ def _regular(codes: np.ndarray, delimiter: int) -> tuple[np.ndarray, np.ndarray,
 
 
 def _any(content: bytes, delimiter: str) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The same for any text."""
+    """Return the same for any text."""
     matches = list(_QUOTED[delimiter].finditer(content))
     unclosed = bool(matches) and not matches[-1][1]
     starts, stops = [array.start() for array in matches], [array.end() - 1 for array in matches]

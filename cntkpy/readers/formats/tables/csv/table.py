@@ -64,7 +64,7 @@ class CsvTable(TableFile):
         return [group.block.size for group in self._read_groups]
 
     def row_name(self, group: int, row: int, column: str) -> str:
-        """The line in which a row ends, and the column."""
+        """Return the line in which a row ends, and the column."""
         result = self._read_groups[group]
         line, _ = self._text.row(result.block, row)
         return f"{self.path}:{line}, column '{column}'"
@@ -146,7 +146,9 @@ class CsvTable(TableFile):
 
 
 def joined_kind(first: Any, second: Any) -> Any:
-    """The type that fits the cells of two: whole numbers are numbers, dates are times, what does not fit is text."""
+    """Return the type that fits the cells of two: whole numbers are numbers, dates are times, what does not fit is
+    text.
+    """
     types = arrow().types
     if first == second or types.is_null(second):
         return first
@@ -173,7 +175,7 @@ def give_same_kinds(tables: Iterable[CsvTable]) -> None:
 
 
 def _kind_of(column: Any, text: bool) -> Any:
-    """The type of the cells of a column, as pyarrow found it, or without the blanks around them."""
+    """Return the type of the cells of a column, as pyarrow found it, or without the blanks around them."""
     pa = arrow()
     if text or not pa.types.is_string(column.type):
         return column.type
@@ -206,7 +208,7 @@ def _trimmed(column: Any, missing: Collection[str]) -> Any:
 
 
 def _blank_rows(table: Any) -> np.ndarray | None:
-    """The rows in which no cell has anything, int64[n]; None if there are none."""
+    """Return the rows in which no cell has anything, int64[n]; None if there are none."""
     blank: Any = None
     for column in table.columns:
         if arrow().types.is_string(column.type):

@@ -69,11 +69,11 @@ class CsvText:
         """The names of columns: those of the header, or their numbers from 1."""
 
     def title(self, column: int) -> str:
-        """Return what a column is called in messages."""
+        """Return the name of a column in messages."""
         return f"'{self.header[column]}'" if self.header is not None else str(column + 1)
 
     def blocks(self) -> Iterator[TextBlock]:
-        """All rows but the header, in blocks of at most `BLOCK_BYTES`.
+        """Yield all rows but the header, in blocks of at most `BLOCK_BYTES`.
 
         Raises:
             DataError: a row is longer, or a quote is not closed.
@@ -97,7 +97,7 @@ class CsvText:
             position += size
 
     def content(self, block: TextBlock) -> bytes:
-        """The text of a block.
+        """Return the text of a block.
 
         Raises:
             DataError: the file became shorter.
@@ -108,7 +108,7 @@ class CsvText:
         return data
 
     def rows(self, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
-        """The line in which each row of a block ends, from 1, and its cells; for messages.
+        """Yield the line in which each row of a block ends, from 1, and its cells; for messages.
 
         Raises:
             DataError: a row has another length than the first one, or is no row at all.
@@ -118,11 +118,11 @@ class CsvText:
             yield line, _checked(self.path, self.width, line, cells)
 
     def row(self, block: TextBlock, number: int) -> tuple[int, list[str]]:
-        """The line and the cells of a row of a block, counted from 0."""
+        """Return the line and the cells of a row of a block, counted from 0."""
         return next(islice(self.rows(block), number, None))
 
     def parsed(self, block: TextBlock, kinds: Sequence[Any], columns: Sequence[str] = (), threads: bool = True) -> Any:
-        """A block as an Arrow table. Cells of texts have the blanks around them.
+        """Return a block as an Arrow table. Cells of texts have the blanks around them.
 
         Args:
             block: which rows.
@@ -157,7 +157,7 @@ class CsvText:
             raise DataError(message, path=self.path, line=block.line + 1) from None
 
     def _unclosed(self, position: int, line: int) -> DataError:
-        """The error of a quote that is not closed in the last block of the file."""
+        """Return the error of a quote that is not closed in the last block of the file."""
         last, begin = line, position
         content = self.data.bytes(position, BLOCK_BYTES)
         ends = rows_in(content, self.delimiter).ends
@@ -189,7 +189,7 @@ class CsvText:
             yield from self._read(file, _START)
 
     def _read(self, file: io.TextIOWrapper, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
-        """The rows of a text that begins where a block does."""
+        """Yield the rows of a text that begins where a block does."""
         held = [0, 0]  # characters of the row that is read, and lines before it
 
         def lines() -> Iterator[str]:
@@ -233,7 +233,7 @@ def _too_long(path: str, line: int) -> DataError:
 
 
 def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: TextBlock) -> DataError:
-    """The error of bytes that are no text, with their line if they are in the block."""
+    """Return the error of bytes that are no text, with their line if they are in the block."""
     content = data.bytes(block.begin, block.size)
     line: int | None = None
     try:
@@ -246,7 +246,7 @@ def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: Text
 
 
 def _checked(path: str, width: int, line: int, cells: list[str]) -> list[str]:
-    """The cells of a row that is as long as the first one."""
+    """Return the cells of a row that is as long as the first one."""
     if len(cells) != width:
         raise DataError(
             f"{path}:{line}: the row has {len(cells)} columns, but the first one has {width}",
@@ -269,12 +269,12 @@ def is_number(cell: str) -> bool:
 
 
 def _delimiter(line: str) -> str:
-    """The delimiter that cuts the first line into most pieces."""
+    """Return the delimiter that cuts the first line into most pieces."""
     return max(DELIMITERS, key=line.count)
 
 
 def _end_of_first_row(content: bytes, ends: Sequence[int], delimiter: str) -> int:
-    """Return where the first row with anything in it ends."""
+    """Return the end of the first row that is not blank."""
     begin = 0
     for end in ends:
         row = io.StringIO(content[begin:end].decode("utf-8-sig", "replace"), newline="")
@@ -299,5 +299,5 @@ def _check_header(path: str, header: Sequence[str]) -> None:
 
 
 def _skip_blank(row: Any) -> str:
-    """Return what to do with a row of another length: one of blanks does not count."""
+    """Return pyarrow's action for a row of another length: skip a blank row, refuse any other."""
     return "error" if row.text.strip() else "skip"

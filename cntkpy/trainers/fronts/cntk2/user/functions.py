@@ -113,14 +113,15 @@ class UserFunction:
 
     @staticmethod
     def deserialize(inputs: Sequence[Function], name: str, state: object) -> UserFunction:
-        """The function of a model file, of what `serialize` gave; a subclass whose functions have a state has it.
+        """Return the function of a model file, of what `serialize` gave; a subclass whose functions have a state has
+        it.
 
         One without a state is made of its inputs and `name`.
         """
         raise NotImplementedError("a class that models are loaded with needs deserialize(inputs, name, state)")
 
     def clone(self, cloned_inputs: Sequence[Function]) -> UserFunction:
-        """The same function of other inputs."""
+        """Return the same function of other inputs."""
         make: Any = type(self)
         return make(*cloned_inputs, name=self.name)
 
@@ -173,7 +174,7 @@ class UserFunction:
 
 
 def _without_state(cls: Any, inputs: Sequence[Function], name: str, state: Any) -> Any:
-    """A function of a model file whose class has no `deserialize`.
+    """Return a function of a model file whose class has no `deserialize`.
 
     Raises:
         UserError: it has a state.
@@ -330,7 +331,7 @@ class _Host:
         return np.concatenate(flat, axis=-1)
 
     def _split(self, value: Any) -> list[Any]:
-        """The inverse of `_joined`."""
+        """Return the inverse of `_joined`."""
         if isinstance(value, list):
             return [list(pieces) for pieces in zip(*map(self._split, value), strict=True)]
         ends = np.cumsum([math.prod(shape) for shape in self._shapes])[:-1]
@@ -375,7 +376,7 @@ def _stored(state: object, name: str) -> Any:
 
 
 def _restored(state: object) -> Any:
-    """The inverse of `_stored`."""
+    """Return the inverse of `_stored`."""
     if isinstance(state, Mapping):
         if set(state) == {_ARRAY, "dtype"}:
             return np.array(state[_ARRAY], state["dtype"])

@@ -141,7 +141,7 @@ class UniversalLearner(UserLearner):
 
 
 def universal(update_func: Callable[[object, object], object], parameters: object) -> UniversalLearner:
-    """A learner whose update rule is a function of a network; see `UniversalLearner`."""
+    """Return a learner whose update rule is a function of a network; see `UniversalLearner`."""
     return UniversalLearner(update_func, parameters)
 
 

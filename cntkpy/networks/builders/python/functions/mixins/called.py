@@ -147,7 +147,7 @@ class Called(Valued):
 
 
 def _input_like(kind: Any, name: str) -> NodeValue:
-    """An input of a shape, of a type, or like a function."""
+    """Return an input of a shape, of a type, or like a function."""
     form: Any = getattr(kind, "type", kind) if isinstance(kind, Called) else kind
     shape, sparse, axes = form, False, ()
     if hasattr(form, "keys"):

@@ -55,7 +55,7 @@ _installed: list[Backend] = []
 
 
 def install(backend: Backend) -> None:
-    """Choose what computes functions. `cntkpy.training` does it: this package knows no trainer."""
+    """Install the backend that computes functions. `cntkpy.training` calls it: this package knows no trainer."""
     _installed[:] = [backend]
 
 
@@ -112,7 +112,7 @@ class Evaluated:
     def eval(
         self, arguments: Any = None, outputs: Sequence[Any] | None = None, device: Any = None, as_numpy: bool = True
     ) -> Any:
-        """Its values for some data.
+        """Return its values for some data.
 
         Args:
             arguments: the data of every input, by input; of a single input also the data alone. Data are arrays
@@ -138,7 +138,8 @@ class Evaluated:
         device: Any = None,
         as_numpy: bool = True,
     ) -> tuple[Any, dict[Any, Any]]:
-        """The values by output; with `keep_for_backward` in training mode, and in front of them what `backward` needs.
+        """Return the values by output; with `keep_for_backward` in training mode, and in front of them what `backward`
+        needs.
 
         In training mode dropout is active, with another mask each time, and batch normalisation takes the statistics of
         the minibatch and updates the running ones.
@@ -191,7 +192,7 @@ class Evaluated:
         as_numpy: bool = True,
         grad_root: Any = None,
     ) -> Any:
-        """The gradient of the sum of this function over some data, in training mode; see `forward`.
+        """Return the gradient of the sum of this function over some data, in training mode; see `forward`.
 
         Args:
             at: the data by input, see `eval`.
@@ -254,7 +255,7 @@ class Evaluated:
         )
 
     def print_node_timing(self) -> None:
-        """Print how long each node takes for the data of the last `eval`, `forward` or `grad`.
+        """Print the time of each node for the data of the last `eval`, `forward` or `grad`.
 
         Each node is compiled and run alone, so that the sum is more than the time of the whole. After `forward` with
         `keep_for_backward` or `grad` the table has gradients as well.
@@ -266,7 +267,7 @@ class Evaluated:
 
 
 def functions_of(subject: str, functions: Any) -> tuple[Any, ...]:
-    """Some functions; one alone is its values."""
+    """Return some functions; one alone is its values."""
     several: Any = functions.outputs if isinstance(functions, Evaluated) else functions
     listed: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
     for function in listed:

@@ -14,7 +14,7 @@ class Operators:
     __array_priority__ = 100.0  # numpy leaves operators to this class
 
     def _apply(self, name: str, *operands: Any) -> Self:
-        """The function that one of the library makes of functions, layers, arrays and numbers."""
+        """Return the function that one of the library makes of functions, layers, arrays and numbers."""
         raise NotImplementedError
 
     def __add__(self, other: Any) -> Self:
@@ -48,7 +48,7 @@ class Operators:
         return self._apply("Times", self, other)
 
     def __pow__(self, exponent: Any) -> Self:
-        """The power of each element; of a base below 0 it is a number only for a whole exponent."""
+        """Return the power of each element; of a base below 0 it is a number only for a whole exponent."""
         if isinstance(exponent, int | float) and exponent in range(1, LARGEST_POWER + 1):
             result = self
             for _ in range(int(exponent) - 1):

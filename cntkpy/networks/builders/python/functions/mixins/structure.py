@@ -45,7 +45,7 @@ _GIVEN_SEED = "_given_seed"
 
 
 class View(Enum):
-    """As what a function is seen."""
+    """The forms in which a function is seen."""
 
     COMPOSITE = "a function of inputs"
     VALUE = "an output"
@@ -61,7 +61,7 @@ class Structure:
     """As what the function is seen."""
 
     def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Self:
-        """The function of some nodes."""
+        """Return the function of some nodes."""
         raise NotImplementedError
 
     @property
@@ -170,12 +170,12 @@ class Structure:
         return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
 
     def _seed(self, option: int) -> int:
-        """The seed that an option stands for; -1: there is none. Options have 32 bits, seeds of programs 64."""
+        """Return the seed that an option stands for; -1: there is none. Options have 32 bits, seeds of programs 64."""
         seed = vars(self._resolved).get(_GIVEN_SEED)
         return seed if seed is not None and seed_option(seed) == option else option - 1
 
     def attached(self) -> dict[str, Any]:
-        """A copy of what a program has attached to its operation."""
+        """Return a copy of what a program has attached to its operation."""
         return json.loads(self._resolved.options.get(CUSTOM, "{}"))
 
     @property
@@ -283,7 +283,7 @@ class CustomAttributes(dict[str, Any]):
         self._keep({**self, **dict(*items, **named)})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The item; where it is missing it is set."""
+        """Return the item; where it is missing it is set."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -352,7 +352,7 @@ def variable_text(variable: Any) -> str:
 
 
 def signature_text(function: Any, name: str = "") -> str:
-    """A function with the types of its inputs and outputs: `h: Dense(x: Tensor[3]) -> Tensor[2]`.
+    """Return a function with the types of its inputs and outputs: `h: Dense(x: Tensor[3]) -> Tensor[2]`.
 
     Args:
         function: the function.
@@ -371,7 +371,7 @@ def _named_type(function: Any) -> str:
 
 
 def _type_text(function: Any) -> str:
-    """A type as `cntk.layers.typing` writes it; `Sequence[tensor]` where the shape is not known yet."""
+    """Return a type as `cntk.layers.typing` writes it; `Sequence[tensor]` where the shape is not known yet."""
     try:
         axes = ", ".join(map(str, function.shape))
         steps = len(function.dynamic_axes) > 1

@@ -71,7 +71,7 @@ class Valued(Kinds):
         return self.value
 
     def as_parameter(self) -> Self:
-        """The parameter itself.
+        """Return the parameter itself.
 
         Raises:
             UserError: it is not one.
@@ -79,7 +79,7 @@ class Valued(Kinds):
         return self._as("parameter", self.is_parameter)
 
     def as_constant(self) -> Self:
-        """The constant itself.
+        """Return the constant itself.
 
         Raises:
             UserError: it is not one.
