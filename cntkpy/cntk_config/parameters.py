@@ -214,9 +214,7 @@ class ConfigValue(str):
         return self.as_section()(name) if default is ... else self.as_section()(name, default)
 
     def as_sections(self) -> list[ConfigParameters]:
-        """Return an array of sets, for instance `([x=1]:[x=2])`. They have no parent: names are not searched
-        outside.
-        """
+        """Return an array of sets, for instance `([x=1]:[x=2])`, without a parent: names are not searched outside."""
         return self.as_array().sections()
 
 
@@ -496,9 +494,7 @@ class ConfigParameters:
         return _like(default, value)
 
     def find(self, name: str) -> ConfigValue | None:
-        """Return the value of `name`, here or further out, or None. The text of a section may keep undefined
-        variables.
-        """
+        """Return the value of `name`, here or further out, or None. A section may keep undefined variables."""
         return _value_if_any(self, *_find(self, name))
 
     def own(self, name: str) -> ConfigValue | None:
@@ -506,9 +502,7 @@ class ConfigParameters:
         return _value_if_any(self, self, self.definition(name))
 
     def section(self, name: str, default: str | None = None) -> ConfigParameters:
-        """Return the value of `name` as a set of parameters. Names which it lacks are searched in this set, then
-        outside.
-        """
+        """Return the set of parameters `name`. Names which it lacks are searched in this set, then outside."""
         entry = _find(self, name)[1]
         value = _get(self, name, default is None, strict=entry is not None and not entry.bracket)
         if value is None:
@@ -521,15 +515,11 @@ class ConfigParameters:
         return ConfigArray(ConfigValue(default or "", path=_full(self, name)) if value is None else value)
 
     def sections(self, name: str, default: str | None = None) -> list[ConfigParameters]:
-        """Return the value of `name` as an array of sets, for instance `deserializers=([..]:[..])`. They have no
-        parent.
-        """
+        """Return the array of sets `name`, for instance `deserializers=([..]:[..])`. They have no parent."""
         return self.array(name, default).sections()
 
     def opaque(self, name: str) -> ConfigValue:
-        """Return the text of `name`, which is in another language (NDL). Variables are also searched in this very
-        set.
-        """
+        """Return the text of `name` in another language (NDL). Variables are also searched in this very set."""
         return _opaque(self, name)
 
     def exists(self, name: str) -> bool:
@@ -543,9 +533,7 @@ class ConfigParameters:
         return self.definition(name) is not None
 
     def is_removed(self, name: str) -> bool:
-        """Return True when the nearest definition of `name` is the word `default`, which removes a value or a
-        section.
-        """
+        """Return True when the nearest definition of `name` is `default`, which removes a value or a section."""
         entry = _find(self, name)[1]
         return entry is not None and entry.is_default
 

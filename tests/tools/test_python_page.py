@@ -26,6 +26,6 @@ def test_every_public_name(module: str) -> None:
 
 def test_rows() -> None:
     text = python.page()
-    assert "| `parse(text, name='<text>')` | The configuration in a text." in text
+    assert "| `parse(text, name='<text>')` | Return the configuration in a text." in text
     assert "| `adam(parameters, lr, momentum=0.9, variance_momentum=0.999, " in text
     assert "object at" not in text and "<object" not in text

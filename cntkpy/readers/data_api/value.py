@@ -75,9 +75,7 @@ class SampleViews(ABC):
         return mask
 
     def asarray(self) -> Any:
-        """Return an array (N, T, *sample) with zeros in the padding. Sparse (N, dim) without sequences stays a CSR
-        matrix.
-        """
+        """Return an array (N, T, *sample), padded with zeros. Sparse (N, dim) without sequences stays a CSR matrix."""
         return self._asarray()
 
     def _check_valid(self) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.narrowing import is_dict
 from cntkpy.readers.common.planned import State
+from cntkpy.trainers.step.savings import Savings
 from cntkpy.trainers.step.shape import Shape, round_to, round_up, work_of
 
 TRAINING_BUCKETS, EVALUATION_BUCKETS = 3, 2
@@ -40,16 +41,6 @@ LATER_PADDING = 8.0
 """Largest ratio of the work in a bucket that holds all before it to a minibatch's own work, for minibatches that come
 one by one."""
 
-PROGRAM_WORK, FIXED_WEIGHTS = 1.4e10, 3600
-"""Cells times weights that take as long as making a program (2 s), where minibatches come one by one; what a cell takes
-besides products counts as so many weights."""
-
-MOST_CANDIDATES, MANY_BUCKETS = 64, 10
-"""Closer buckets whose savings are counted, and buckets from which on another one has to save more."""
-
-
-_Gains = dict[tuple[Shape, Shape, bool], list[tuple[Shape, float]]]
-
 
 @dataclass
 class Buckets:
@@ -59,16 +50,15 @@ class Buckets:
         known: all of them, the one with the fewest cells first.
         chosen: by nominal size of a minibatch, the buckets chosen for it, and those that were missing.
         counts: by nominal size, how many of them were chosen.
-        saved: by bucket that is not made, the work it would have saved for minibatches that came one by one.
+        savings: of closer buckets, for minibatches that came one by one.
         used: those that minibatches were padded to in this process.
     """
 
     known: list[Shape] = field(default_factory=list[Shape])
     chosen: dict[int, list[Shape]] = field(default_factory=dict[int, list[Shape]])
     counts: dict[int, int] = field(default_factory=dict[int, int])
-    saved: dict[Shape, float] = field(default_factory=dict[Shape, float])
+    savings: Savings = field(default_factory=Savings)
     used: list[Shape] = field(default_factory=list[Shape], compare=False)
-    _gains: _Gains = field(default_factory=_Gains, init=False, compare=False)
 
     def to_json(self) -> State:
         """JSON-able form."""
@@ -76,7 +66,7 @@ class Buckets:
             [minibatch_size, self.counts[minibatch_size], [bucket.to_json() for bucket in buckets]]
             for minibatch_size, buckets in self.chosen.items()
         ]
-        saved = [[shape.to_json(), work] for shape, work in self.saved.items()]
+        saved = [[shape.to_json(), work] for shape, work in self.savings.saved.items()]
         return {"known": [shape.to_json() for shape in self.known], "chosen": chosen, "saved": saved}
 
     @classmethod
@@ -88,7 +78,7 @@ class Buckets:
         for minibatch_size, count, shapes in saved["chosen"]:
             buckets.chosen[minibatch_size] = [Shape.from_json(shape) for shape in shapes]
             buckets.counts[minibatch_size] = count
-        buckets.saved = {Shape.from_json(shape): work for shape, work in saved.get("saved", [])}
+        buckets.savings.saved = {Shape.from_json(shape): work for shape, work in saved.get("saved", [])}
         return buckets
 
     def choose(
@@ -143,7 +133,8 @@ class Buckets:
         """Forget all if a bucket is not one of minibatches with so many sparse inputs, other time axes and `packed`."""
         sizes = (sparse, secondary, packed)
         if any((len(shape.sparse), len(shape.secondary), len(shape.packed)) != sizes for shape in self.known):
-            self.known, self.chosen, self.counts, self.saved, self._gains = [], {}, {}, {}, {}
+            self.known, self.chosen, self.counts = [], {}, {}
+            self.savings.clear()
 
     def use(self, shape: Shape) -> bool:
         """Note that a minibatch is padded to a bucket; returns whether it is the first one."""
@@ -194,7 +185,8 @@ class Buckets:
         usable = [bucket for bucket in self.known if bucket.slots == shape.slots or not slots_stay]
         holding = next((bucket for bucket in usable if bucket.holds(shape)), None)
         if holding is not None:
-            return self._closer(shape, holding, slots_stay, PROGRAM_WORK / (FIXED_WEIGHTS + weights))
+            closer = self.savings.closer(shape, holding, slots_stay, weights, len(self.known))
+            return holding if closer is None else self._made(closer)
         made = reduce(Shape.around, usable, shape)
         made = made if made.work <= LATER_PADDING * shape.work else shape
         if ragged:
@@ -203,32 +195,6 @@ class Buckets:
         else:
             made = made.rounded(4)
         return self._made(replace(made, slots=shape.slots) if slots_stay else made)
-
-    def _closer(self, shape: Shape, holding: Shape, slots_stay: bool, program: float) -> Shape:
-        """Return the bucket of a minibatch that one holds already: that one, until a closer one would have saved
-        the work of making its program."""
-        key = shape, holding, slots_stay
-        if key not in self._gains:
-            if len(self._gains) >= MOST_ROWS:
-                self._gains = {}
-            self._gains[key] = self._gains_of(*key)
-        if not (gains := self._gains[key]):
-            return holding
-        for candidate, gain in gains:
-            self.saved[candidate] += gain
-        best = max(gains, key=lambda pair: self.saved[pair[0]])[0]
-        if self.saved[best] <= program * max(1, len(self.known) / MANY_BUCKETS) ** 4:
-            return holding
-        self.saved, self._gains = {}, {}
-        return self._made(best)
-
-    def _gains_of(self, shape: Shape, holding: Shape, slots_stay: bool) -> list[tuple[Shape, float]]:
-        """Return the candidates that hold a minibatch, a close one of it among them, and what each saves for it."""
-        closer = replace(shape.rounded(2), slots=shape.slots if slots_stay else round_to(shape.slots))
-        if closer.work < holding.work and closer not in self.saved and len(self.saved) < MOST_CANDIDATES:
-            self.saved[closer], self._gains = 0.0, {}
-        holders = (c for c in self.saved if c.holds(shape) and (c.slots == shape.slots or not slots_stay))
-        return [(candidate, holding.work - candidate.work) for candidate in holders if candidate.work < holding.work]
 
     def _made(self, bucket: Shape) -> Shape:
         """Return a new bucket, which is known from now on."""

@@ -22,8 +22,9 @@ from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.evaluation.evaluate import minibatches
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.rules.updates import momentum
-from cntkpy.trainers.step.buckets import FIXED_WEIGHTS, MANY_BUCKETS, PROGRAM_WORK, Buckets, choose_buckets
+from cntkpy.trainers.step.buckets import Buckets, choose_buckets
 from cntkpy.trainers.step.class_labels import class_label_check
+from cntkpy.trainers.step.savings import FIXED_WEIGHTS, MANY_BUCKETS, PROGRAM_WORK
 from cntkpy.trainers.step.shape import Shape, round_to
 from cntkpy.trainers.step.state import EpochSettings
 from cntkpy.trainers.step.step import CompiledStep

@@ -118,6 +118,9 @@ class Samples:
             return [array[:length, slot] for slot, length in enumerate(lengths)]
         if not node.has_layout or stack is None:
             return array
+        if node.operation == "AttentionWeights":  # as many elements as the longest sequence of the keys has steps
+            keys = stack.layout(0, node.input(1), results).sequences
+            array = array[:, :, : int((keys[:, 3] - keys[:, 2]).max())]
         layout = stack.layout(0, node, results)
         several = any(argument.sequence for argument in self._arguments.inputs) or is_kept(node.axis)
         if self._arguments.is_static or node in self._single:

@@ -119,9 +119,10 @@ def _pictures(name: str, data: object) -> np.ndarray:
     hint = (
         "write_image(name, {function: array}, step): an array (pictures, channels, height, width) with 1 or 3 channels"
     )
+    shown = shorten(repr(data))
     pictures: Mapping[Any, Any] = cast("Mapping[Any, Any]", data) if isinstance(data, Mapping) else {}
     if len(pictures) != 1:
-        raise ArgumentError(f"{name}: {shorten(repr(data))} is not a dict of one function and its pictures", hint)
+        raise ArgumentError(f"{name}: {shown} is not a dict of one function and its pictures", hint)
     ((function, value),) = pictures.items()
     read: Any = getattr(value, "asarray", None)
     array = np.asarray(value if read is None else read())

@@ -167,7 +167,9 @@ class Workers:
             ArgumentError: They would.
         """
         if self.size > 1:
-            message = "several workers train a network; this one has a size for each minibatch (FreeDimension, unpack)"
+            message = (
+                "several workers train one network; this one has a size for each minibatch (FreeDimension, unpack)"
+            )
             raise ArgumentError(message, "train on one worker, or give inputs one size")
 
     def share(self, samples: int) -> tuple[int, int]:
