@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from keras.layers import Dense, Dropout
 from keras.models import Sequential, load_model
+from keras.optimizers import Adam
 from keras.utils import to_categorical
 
 x, y = np.float32([[1, 2], [3, 4]]), np.float32([[1], [0]])
@@ -20,7 +21,7 @@ random = np.random.RandomState(0)
 data = random.randn(200, 8).astype("f")
 classes = to_categorical((data.sum(1) > 0).astype(int), 2)
 model = Sequential([Dense(16, activation="relu", input_shape=(8,)), Dropout(0.1), Dense(2, activation="softmax")])
-model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
+model.compile(optimizer=Adam(lr=0.01), loss="categorical_crossentropy", metrics=["accuracy"])
 history = model.fit(data, classes, epochs=15, batch_size=32, verbose=0, validation_split=0.1).history
 assert history["loss"][-1] < 0.8 * history["loss"][0] and history["accuracy"][-1] > 0.7
 loss, accuracy = model.evaluate(data, classes, verbose=0)
