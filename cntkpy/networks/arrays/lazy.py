@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cntkpy.cntk_config.base.cache_folders import is_private, private_folder
 from cntkpy.cntk_config.base.lazy_modules import LazyModule, np
@@ -123,13 +123,28 @@ if TYPE_CHECKING:
     jax: Any
     jnp: Any
     from jax import Array
+
+    R = TypeVar("R")
+
+    class Device(Protocol):
+        """A device of JAX."""
+
+        @property
+        def id(self) -> int: ...
+        @property
+        def local_hardware_id(self) -> int | None: ...
+        @property
+        def platform(self) -> str: ...
+        @property
+        def process_index(self) -> int: ...
+        def memory_stats(self) -> dict[str, int] | None: ...
 else:
     Array = Any
     jax = LazyModule("jax", prepare)
     jnp = LazyModule("jax.numpy", prepare)
 
 
-def io_callback(function: Callable[..., Any], result: object, *arrays: object) -> Any:
+def io_callback(function: Callable[..., object], result: object, *arrays: object) -> Any:
     """`jax.experimental.io_callback`: a compiled program calls a function of the process with its arrays."""
     prepare()
     return imported("jax.experimental").io_callback(function, result, *arrays)
@@ -151,12 +166,12 @@ def checkpoint_name(array: Array, name: str) -> Array:
     return imported("jax.ad_checkpoint").checkpoint_name(array, name)
 
 
-def default_device() -> Any:
+def default_device() -> Device:
     """Return the device that arrays lie on and programs run on where nothing else is said."""
     return jax.config.jax_default_device or jax.local_devices()[0]
 
 
-def number_of(device: Any) -> int:
+def number_of(device: Device) -> int:
     """Return the number of a device of JAX on its machine: processes that train together count `id` over all
     machines.
     """
@@ -164,8 +179,8 @@ def number_of(device: Any) -> int:
 
 
 def custom_gradient(
-    forward: Callable[..., tuple[Array, Any]],
-    backward: Callable[[Any, Array], Gradients],
+    forward: Callable[..., tuple[Array, R]],
+    backward: Callable[[R, Array], Gradients],
     primal: Callable[..., Array] | None = None,
 ) -> Callable[..., Array]:
     """`jax.custom_vjp` without importing JAX now.
@@ -196,7 +211,7 @@ def custom_gradient(
 
 
 def gradient_by_operands(
-    primal: Callable[..., Array], backward: Callable[[Any, Array], Gradients]
+    primal: Callable[..., Array], backward: Callable[[Residuals, Array], Gradients]
 ) -> Callable[..., Array]:
     """Return a function whose gradient needs its operands: `backward(operands, gradient of the result)`."""
     return custom_gradient(lambda *arrays: (primal(*arrays), arrays), backward, primal)

@@ -35,7 +35,7 @@ BUILDERS = tuple(entry.name for entry in ENTRIES)
 """The builders in the order in which they are looked for."""
 
 
-def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
+def builder_of(section: ConfigParameters) -> Parameter[object] | None:
     """Return the builder that a section, or one around it, has.
 
     Of several, the first in the order of `BUILDERS` counts, as in CNTK; but where a later layer (a further file, a word
@@ -56,12 +56,12 @@ def builder_of(section: ConfigParameters) -> Parameter[Any] | None:
     return chosen
 
 
-def entry_of(builder: Parameter[Any]) -> Entry:
+def entry_of(builder: Parameter[object]) -> Entry:
     """Return the entry of a builder."""
     return next(entry for entry in ENTRIES if entry.name == builder.name)
 
 
-def builders_of(section: ConfigParameters) -> list[Parameter[Any]]:
+def builders_of(section: ConfigParameters) -> list[Parameter[object]]:
     """Return all builders that a section, or one around it, has, in the order of `BUILDERS`."""
     return [parameter for parameter in BuilderParameters.parameters() if is_given(section, parameter.name)]
 

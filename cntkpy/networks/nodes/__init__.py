@@ -148,7 +148,7 @@ def create(
     kind: NodeKind | str,
     name: str,
     inputs: Iterable[Node] = (),
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     span: Span | None = None,
 ) -> Node:
     """Make a node of a function of the network language.

@@ -121,7 +121,7 @@ def _edited(evaluator: Evaluator, function: Function, node: NodeValue, record: R
     return result
 
 
-def _all_of(kind: type[Any], subject: str, evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
+def _all_of(kind: type[object], subject: str, evaluator: Evaluator, record: Record, name: str, origin: Origin) -> Step:
     """Return the elements of a parameter, nested or not, all of one kind."""
     value = yield parameter(evaluator, record, name, origin)
     place, scope = place_of(evaluator, record, name, origin)
@@ -185,7 +185,7 @@ def _clone_function(evaluator: Evaluator, record: Record, origin: Origin) -> Ste
     cloned = [node for node in _dependent({*sources, *changing}, _users(nodes)) if node not in sources]
     names = tuple(f"input_{index}" for index in range(len(sources)))
 
-    def body(evaluator: Evaluator, arguments: dict[str, Any], path: Path | None, inside: Scope) -> Step:
+    def body(evaluator: Evaluator, arguments: dict[str, object], path: Path | None, inside: Scope) -> Step:
         replaced: Nodes = {}
         for name, source in zip(names, sources, strict=True):
             argument = yield evaluator.forced(arguments[name], origin.place)

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, UserError, suggestion
 from cntkpy.cntk_config.base.lazy_modules import np
@@ -158,7 +157,9 @@ def add_node(network: Network, value: NodeValue, name: str, span: Span | None) -
     return nodes.create(network, kind, name, options=options, span=span)
 
 
-def _check_choices(value: NodeValue, kind: NodeKind, name: str, options: Mapping[str, Any], span: Span | None) -> None:
+def _check_choices(
+    value: NodeValue, kind: NodeKind, name: str, options: Mapping[str, object], span: Span | None
+) -> None:
     """Refuse a word that an option does not know."""
     words = {attribute.option: attribute.name for attribute in value.operation.attributes}
     for option in (*kind.options, *(argument for signature in kind.signatures for argument in signature)):

@@ -9,7 +9,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.networks.builders.brainscript.graph import Built, add_value, axis_name, graph_of, located
-from cntkpy.networks.builders.brainscript.language.evaluate import ENDLESS, Evaluator, Failures
+from cntkpy.networks.builders.brainscript.language.evaluate import ENDLESS, Evaluator, Failures, Step
 from cntkpy.networks.builders.brainscript.language.source import ProgramError
 from cntkpy.networks.builders.brainscript.language.syntax import Call, Expression, Name
 from cntkpy.networks.builders.brainscript.language.values import Scope
@@ -121,7 +121,7 @@ class Mistakes:
         network = self._tried(evaluator, entered(evaluator, list(reached)))
         return reached if network is not None else {}
 
-    def _tried(self, evaluator: Evaluator, step: Any) -> Any:
+    def _tried(self, evaluator: Evaluator, step: Step) -> Any:
         """Return the value of a step; None if it has a mistake."""
         try:
             return evaluator.run(step)

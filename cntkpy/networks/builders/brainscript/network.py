@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
@@ -45,7 +44,7 @@ class NetworkValue(Object):
         self.nodes: dict[str, NodeValue] = {}
         self.groups: dict[str, list[NodeValue]] = {group: [] for group in SPECIAL.values()}
 
-    def member(self, name: str) -> Any:
+    def member(self, name: str) -> NodeValue | None:
         """Return a node by its name, ignoring case; dots and square brackets of the name are written `_`."""
         if known := self.nodes.get(name.lower()):
             return known

@@ -93,7 +93,7 @@ class NodeValue(Operand):
 
     # ---- members
 
-    def member(self, name: str) -> Any:
+    def member(self, name: str) -> object:
         """`node.name`, `.operation`, `.dim`, `.inputs`, `.PlusArgs`."""
         if name == "name":
             return self.full_name
@@ -128,7 +128,7 @@ class NodeValue(Operand):
 
     # ---- operators
 
-    def infix(self, operator: str, left: Any, right: Any, origin: Origin) -> Any:
+    def infix(self, operator: str, left: Any, right: Any, origin: Origin) -> object:
         """Return the node that an operator makes, or one of its operands."""
         if operator in ("&&", "||"):
             return _logical(operator, left, right, origin)
@@ -145,7 +145,7 @@ class NodeValue(Operand):
             return PENDING
         return _made(name, (_node(left, origin), _node(right, origin)), origin)
 
-    def prefix(self, operator: str, origin: Origin) -> Any:
+    def prefix(self, operator: str, origin: Origin) -> NodeValue:
         """`-x`, `!x`, `+x`."""
         if operator == "+":
             return self
@@ -153,7 +153,7 @@ class NodeValue(Operand):
             return _made("Negate", (self,), origin)
         return _made("Minus", (constant_node(1.0, origin), self), origin)
 
-    def choose(self, yes: object, no: object, origin: Origin) -> Any:
+    def choose(self, yes: object, no: object, origin: Origin) -> object:
         """`if x then yes else no`."""
         if not (_is_scalar(yes) and _is_scalar(no)):
             return PENDING
@@ -178,7 +178,7 @@ def _is_scalar(value: object) -> bool:
     return type(value) is float or isinstance(value, NodeValue)
 
 
-def _logical(operator: str, left: object, right: object, origin: Origin) -> Any:
+def _logical(operator: str, left: object, right: object, origin: Origin) -> object:
     nodes = isinstance(left, NodeValue) and isinstance(right, NodeValue)
     if operator == "||":
         return left if left is True or right is True else PENDING

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, nearest, suggestion
 from cntkpy.cntk_config.base.source import Source
@@ -105,7 +105,7 @@ def macro_documents(section: ConfigParameters) -> list[Document]:
     return macros
 
 
-def _given(section: ConfigParameters, parameter: Parameter[Any]) -> ConfigValue | None:
+def _given(section: ConfigParameters, parameter: Parameter[ConfigValue | None]) -> ConfigValue | None:
     """Return a value of the section or of the sections around it; an empty one counts as absent."""
     value = parameter.value(section)
     return value if value is not None and value.strip() else None

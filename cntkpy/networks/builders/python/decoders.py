@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import check_callable, check_number, is_whole
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
-from cntkpy.networks.builders.python.functions.leaves import Shape, dims
+from cntkpy.networks.builders.python.functions.leaves import Initializer, Shape, dims
 from cntkpy.networks.builders.python.functions.variables import layer_parameter, placeholder
 from cntkpy.networks.builders.python.layers import Dense, Layer, Stabilizer, weights_start
 from cntkpy.networks.builders.python.operations import operators
+from cntkpy.networks.builders.python.operations.reshaping import Operand
 from cntkpy.networks.builders.python.operations.sequences import accumulated
 from cntkpy.networks.builders.python.operations.steps_of import remember
 
@@ -25,9 +28,9 @@ def AttentionModel(
     attention_dim: Shape,
     attention_span: int | None = None,
     attention_axis: int | None = None,
-    init: Any = DEFAULT,
-    go_backwards: Any = DEFAULT,
-    enable_self_stabilization: Any = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT,
+    go_backwards: bool = DEFAULT,
+    enable_self_stabilization: bool = DEFAULT,
     name: str = "",
 ) -> Layer:
     """Applied to a sequence and to the state of a decoder: the mean of the sequence, weighted by a network.
@@ -59,7 +62,7 @@ def AttentionModel(
     of_sequence, of_state = (Dense(size[0], None, start, bias=False, name=label) for label in ("keys", "query"))
     weights = layer_parameter((size[0], 1), start, name="weights")
 
-    def apply(sequence: Any, state: Any) -> Function:
+    def apply(sequence: Operand, state: Operand) -> Function:
         values = as_node(sequence)
         if attention_span is not None:
             bounds = (0, attention_span) if backwards else (-attention_span, 0)
@@ -71,8 +74,8 @@ def AttentionModel(
 
 
 def UnfoldFrom(
-    generator_function: Callable[[Any], Any],
-    until_predicate: Callable[[Any], Any] | None = None,
+    generator_function: Callable[[Function], object],
+    until_predicate: Callable[[Function], object] | None = None,
     length_increase: float = 1,
     name: str = "",
 ) -> Layer:
@@ -97,7 +100,7 @@ def UnfoldFrom(
     if check_number("length_increase", length_increase) <= 0:
         raise UserError("BadValue", f"length_increase is a number above 0, not {length_increase}")
 
-    def apply(initial_state: Any, dynamic_axes_like: Any) -> Function:
+    def apply(initial_state: Operand, dynamic_axes_like: Operand) -> Function:
         like, start = as_node(dynamic_axes_like), as_node(initial_state)
         if length_increase != 1:
             like = operator("_RepeatSteps", like, float(length_increase))

@@ -64,12 +64,12 @@ class Table:
         value = self.entries.get(key)
         return default if value is None else self._checked(key, kind, value)
 
-    def _checked(self, key: str, kind: type[T], value: Any) -> T:
+    def _checked(self, key: str, kind: type[T], value: object) -> T:
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise BadFile(f"'{key}' is {_word(value)}, not {_NAMES[kind]}", self.at)
-        return value
+        return cast("T", value)
 
     def need(self, key: str, kind: type[T], owner: str) -> T:
         """Return a required value; `owner` names the dictionary in the message."""

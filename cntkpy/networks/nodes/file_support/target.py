@@ -153,7 +153,7 @@ class Builder:
     used_up: set[str] = field(default_factory=set[str])
 
     def add(
-        self, name: str, kind: NodeKind | str, inputs: Iterable[Node], options: dict[str, Any], shape: Shape | None
+        self, name: str, kind: NodeKind | str, inputs: Iterable[Node], options: dict[str, object], shape: Shape | None
     ) -> Node:
         """Return a node with its shape, as far as that is known."""
         kind = nodes.operation(kind) if isinstance(kind, str) else kind

@@ -188,7 +188,7 @@ def _convolution(t: Target) -> Node:
     return t.add("Convolution", [weights, x], **options)
 
 
-def _groups(t: Target, x: Node, options: dict[str, Any]) -> dict[str, Any]:
+def _groups(t: Target, x: Node, options: dict[str, object]) -> dict[str, object]:
     """Return the options of a convolution with groups: kernels have all channels of a group."""
     shape, (_, stride, auto, _, _) = _per_axis(t, x, options)
     return {"groups": t.attributes["groups"], "stride": (*stride[:-1], shape[-1]), "autoPadding": (*auto[:-1], False)}
@@ -263,7 +263,7 @@ def _per_axis(t: Target, x: Node, options: dict[str, Any]) -> tuple[Shape, list[
     return shape, lists
 
 
-def _ceiling_differs(t: Target, x: Node, options: dict[str, Any]) -> bool:
+def _ceiling_differs(t: Target, x: Node, options: dict[str, object]) -> bool:
     """Return whether rounding the output size up gives another size than rounding it down."""
     shape, lists = _per_axis(t, x, options)
     for n, k, s, auto, lower, upper in zip(shape, *lists, strict=True):

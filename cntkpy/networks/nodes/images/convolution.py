@@ -10,7 +10,7 @@ Specified in docs/specification/networks.md#b8-convolution-and-pooling.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.networks.arrays.images import OneChannel, images_of, plain, value_of
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
@@ -59,12 +59,12 @@ CHANNEL_PADDING = Option(
 )
 
 
-def is_two_d(options: dict[str, Any]) -> bool:
+def is_two_d(options: dict[str, object]) -> bool:
     """Return whether these are the options of the 2-D form."""
     return "kernelWidth" in options
 
 
-def _prepare(options: dict[str, Any]) -> None:
+def _prepare(options: dict[str, object]) -> None:
     if not options["imageLayout"]:
         options["imageLayout"] = "HWC" if is_two_d(options) else "CHW"
     if not is_two_d(options) and not is_chw(options["imageLayout"]):

@@ -7,7 +7,6 @@ ONNX's automatic ones is that of CNTK.
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 
@@ -189,7 +188,7 @@ def _windows_of(node: Node) -> tuple[Geometry, bool]:
     return geometry, len(geometry.kernel) > 1 and first == (1, 1, (0, 0))
 
 
-def _pool(use: Use, index: int, geometry: Geometry, plain: bool) -> tuple[str, dict[str, Any]]:
+def _pool(use: Use, index: int, geometry: Geometry, plain: bool) -> tuple[str, dict[str, object]]:
     """Return the image (N, C, ...) of operand `index`, and the attributes of ONNX's pooling."""
     image = joined(use, index, geometry.inputs)
     if plain:

@@ -173,7 +173,7 @@ def _unpadded(kernel: Shape, stride: Shape) -> Placing:
     return Placing(kernel, stride, (False,) * rank, (0,) * rank, (0,) * rank, (1,) * rank)
 
 
-def _prepare(options: dict[str, Any]) -> None:
+def _prepare(options: dict[str, object]) -> None:
     for key in ("kernelShape", "stride", "autoPadding", "lowerPad", "upperPad"):
         if key in options:
             value = options[key]

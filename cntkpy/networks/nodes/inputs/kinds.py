@@ -6,7 +6,7 @@ Specified in docs/specification/networks.md#b3-inputs-parameters-constants.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cntkpy.networks.graph import initialize
 from cntkpy.networks.graph.initialize import Initializer
@@ -14,6 +14,8 @@ from cntkpy.networks.graph.shapes import ShapeProblem
 from cntkpy.networks.nodes.declare import BOOLEAN, INTEGER, PATH, REAL, TEXT, Argument, NodeKind, Option, RecordForm
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cntkpy.networks.graph.network import Node
     from cntkpy.networks.graph.shapes import Shape
 
@@ -59,8 +61,8 @@ def _own_shape(node: Node) -> Shape | None:
     return node.shape
 
 
-def _input(options: dict[str, Any]) -> None:
-    options["shape"] = _positive(tuple(options.pop("dims")))
+def _input(options: dict[str, object]) -> None:
+    options["shape"] = _positive(tuple(cast("Sequence[int]", options.pop("dims"))))
 
 
 def _positive(dims: tuple[int, ...]) -> tuple[int, ...]:
@@ -69,7 +71,7 @@ def _positive(dims: tuple[int, ...]) -> tuple[int, ...]:
     return dims
 
 
-def _sparse_input(options: dict[str, Any]) -> None:
+def _sparse_input(options: dict[str, object]) -> None:
     _input(options)
 
 
@@ -119,20 +121,20 @@ def _parameter(options: dict[str, Any]) -> None:
         options["learningRateMultiplier"] = 0.0
 
 
-def _image_parameter(options: dict[str, Any]) -> None:
-    dims = list(options["dims"])
-    layout = options.pop("imageLayout")
+def _image_parameter(options: dict[str, object]) -> None:
+    dims = list(cast("Sequence[int]", options["dims"]))
+    layout = cast("str", options.pop("imageLayout"))
     if len(dims) < 3:
         raise ShapeProblem("ImageParameter needs at least width, height and channels")
     options["dims"] = (*dims[:-3], *image_shape(dims[-3], dims[-2], dims[-1], layout))
     _parameter(options)
 
 
-def _constant(options: dict[str, Any]) -> None:
-    options["shape"] = (options.pop("rows"), options.pop("cols"))
+def _constant(options: dict[str, object]) -> None:
+    options["shape"] = (cast("int", options.pop("rows")), cast("int", options.pop("cols")))
     if any(d < 1 for d in options["shape"]):
         raise ShapeProblem("rows and cols must be at least 1")
-    options["initializer"] = Initializer("fixedValue", value=options.pop("value"))
+    options["initializer"] = Initializer("fixedValue", value=cast("float", options.pop("value")))
     options["learningRateMultiplier"] = 0.0
     options["randomSeed"] = -1
 

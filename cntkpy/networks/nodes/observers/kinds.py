@@ -6,7 +6,7 @@ Specified in docs/specification/brainscript-library.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
@@ -37,7 +37,7 @@ NUDGE = "/nudge"
 """An array of this name behind that of a Trace is added to its values, so that one can differentiate by them."""
 
 
-def _property(options: dict[str, Any]) -> None:
+def _property(options: dict[str, object]) -> None:
     if options["propertyName"] not in PROPERTIES:
         raise ShapeProblem(f"there is no property '{options['propertyName']}'", "the properties are: isTraining")
 

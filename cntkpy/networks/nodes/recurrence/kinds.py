@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
 
 
-def _prepare(options: dict[str, Any]) -> None:
+def _prepare(options: dict[str, float]) -> None:
     delay = options.pop("delayTime")
     if options["timeStep"] == 1:
         options["timeStep"] = delay

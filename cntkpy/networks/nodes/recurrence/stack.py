@@ -81,12 +81,12 @@ CELLS = {
 }
 
 
-def cell_of(options: dict[str, Any]) -> Cell:
+def cell_of(options: dict[str, object]) -> Cell:
     """Return the units that the options of an OptimizedRNNStack name."""
     return next(cell for name, cell in CELLS.items() if name.lower() == str(options["recurrentOp"]).lower())
 
 
-def _prepare(options: dict[str, Any]) -> None:
+def _prepare(options: dict[str, int | str]) -> None:
     if str(options["recurrentOp"]).lower() not in (name.lower() for name in CELLS):
         raise ShapeProblem(f"'{options['recurrentOp']}' is no recurrentOp", "possible: " + ", ".join(CELLS))
     if int(options["hiddenDims"]) < 1 or int(options["numLayers"]) < 1:

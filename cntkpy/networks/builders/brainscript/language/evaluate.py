@@ -220,7 +220,9 @@ class Evaluator:
                 "give the recursion an end: if n == 0 then ... else ...",
             )
 
-    def enter(self, function: Function, names: dict[str, Any], place: Place, scope: Scope, path: Path | None) -> Step:
+    def enter(
+        self, function: Function, names: dict[str, object], place: Place, scope: Scope, path: Path | None
+    ) -> Step:
         """Return the step that evaluates the body of a function."""
         self._check_depth(place, scope)
         inside = Scope(names, function.scope, place, scope)
@@ -245,7 +247,7 @@ class Evaluator:
         self,
         function: object,
         positional: tuple[object, ...],
-        named: dict[str, Any],
+        named: dict[str, object],
         place: Place,
         scope: Scope,
         path: Path | None,

@@ -167,7 +167,7 @@ def _shifted(evaluator: Evaluator, array: Array, by: float, e: Infix, scope: Sco
 
 
 def _composed(evaluator: Evaluator, first: Function, second: Function, place: Place, scope: Scope) -> Function:
-    def body(evaluator: Evaluator, arguments: dict[str, Any], path: Path | None, inside: Scope) -> Step:
+    def body(evaluator: Evaluator, arguments: dict[str, object], path: Path | None, inside: Scope) -> Step:
         positional = tuple(arguments[name] for name in first.parameters)
         named = {name: arguments[name] for name in first.defaults}
         inner = Delayed(Applied(place, first, positional, named), inside, (path, ".arg"))

@@ -49,7 +49,7 @@ class _Text:
         self.text = text
 
 
-def _pieces(value: object, indent: int) -> list[tuple[Any, int]]:
+def _pieces(value: object, indent: int) -> list[tuple[object, int]]:
     """Return a value as texts and the values inside it."""
     line = "\n" + " " * indent
     if type(value) is Array:

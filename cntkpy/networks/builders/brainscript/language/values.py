@@ -179,7 +179,7 @@ class Object:
     kind = "an object"
     """Its name in messages."""
 
-    def member(self, name: str) -> Any:
+    def member(self, name: str) -> object:
         """Return the value of `object.name`, or None when there is none; may raise a `ValueError` that says why."""
         return None
 
@@ -254,14 +254,14 @@ class Operand(Object):
 
     __slots__ = ()
 
-    def infix(self, operator: str, left: object, right: object, origin: Origin) -> Any:
+    def infix(self, operator: str, left: object, right: object, origin: Origin) -> object:
         """Return the value of `left operator right`, of which one is this object; PENDING where there is none."""
         return PENDING
 
-    def prefix(self, operator: str, origin: Origin) -> Any:
+    def prefix(self, operator: str, origin: Origin) -> object:
         """Return the value of `operator self`; PENDING where there is none."""
         return PENDING
 
-    def choose(self, yes: object, no: object, origin: Origin) -> Any:
+    def choose(self, yes: object, no: object, origin: Origin) -> object:
         """Return the value of `if self then yes else no`; PENDING where there is none."""
         return PENDING

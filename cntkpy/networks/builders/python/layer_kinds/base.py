@@ -120,7 +120,7 @@ class Layer:
             members = [node for node in written_operands(first) if has_value(node)]  # of a cell
             mark_written(first, (*members, *operands))
 
-    def _missing(self, positional: Sequence[Any], named: Mapping[str, Any]) -> list[str]:
+    def _missing(self, positional: Sequence[object], named: Mapping[str, object]) -> list[str]:
         """Return the names of the arguments that are not given, of a function that takes a fixed number of them."""
         try:
             signature = inspect.signature(self.function)
@@ -188,7 +188,7 @@ class Layer:
             ) from None
         return getattr(made, name)
 
-    def __rshift__(self, other: Callable[[Any], Any]) -> Layer:
+    def __rshift__(self, other: Callable[..., object]) -> Layer:
         return Sequential([self, other])
 
 
@@ -209,16 +209,16 @@ def makes_blocks(constructor: Callable[P, Layer]) -> Callable[P, Layer]:
     return make
 
 
-def identity(x: Any) -> Any:
+def identity(x: Function) -> Function:
     """X itself."""
     return x
 
 
-def Sequential(layers: Sequence[Any], name: str = "") -> Layer:
+def Sequential(layers: Sequence[object], name: str = "") -> Layer:
     """Functions applied one after another; lists among them are flattened, tuples apply all to the same input."""
     flat = list(_flattened(layers))
 
-    def apply(*x: Any) -> Any:
+    def apply(*x: Any) -> Function:
         result: Any = x[0] if len(x) == 1 else x
         for layer in flat:
             result = composed(result, layer)
@@ -229,7 +229,7 @@ def Sequential(layers: Sequence[Any], name: str = "") -> Layer:
     return made
 
 
-def _flattened(layers: Any) -> Iterable[Any]:
+def _flattened(layers: object) -> Iterable[Any]:
     for part in layers if isinstance(layers, list) else [layers]:
         if isinstance(part, list):
             yield from _flattened(part)
@@ -239,7 +239,7 @@ def _flattened(layers: Any) -> Iterable[Any]:
             raise CallError("NoFunction", f"Sequential takes layers and functions, not {type(part).__name__}")
 
 
-def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = "") -> Layer:
+def For(what_range: Iterable[object], constructor: Callable[..., object], name: str = "") -> Layer:
     """Return the layers that a function makes, one after another; it may take the number of the layer."""
     if not isinstance(what_range, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CallError("WrongArguments", f"For goes over a range, not {what_range!r}", hint="range(3)")
@@ -248,14 +248,14 @@ def For(what_range: Iterable[Any], constructor: Callable[..., Any], name: str = 
     return Sequential([constructor(index) if takes else constructor() for index in what_range], name)
 
 
-def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
+def SequentialClique(functions: Sequence[object], name: str = "") -> Layer:
     """Functions applied one after another: each takes the sum of the input and of what all functions before gave.
 
     What the last one gives is the value.
     """
     flat = list(_flattened(list(functions)))
 
-    def apply(x: Any) -> Any:
+    def apply(x: Function) -> Function:
         value = x
         for layer in flat:
             value = layer(x)
@@ -267,6 +267,6 @@ def SequentialClique(functions: Sequence[Any], name: str = "") -> Layer:
     return made
 
 
-def ResNetBlock(f: Callable[[Any], Any], name: str = "") -> Layer:
+def ResNetBlock(f: Callable[[Function], Function], name: str = "") -> Layer:
     """Return the input added to a function of it."""
     return Layer(lambda x: f(x) + x, name)

@@ -6,17 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_whole
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
 from cntkpy.networks.builders.python.functions.function import Function, known_shape
-from cntkpy.networks.builders.python.functions.leaves import Shape, dims
+from cntkpy.networks.builders.python.functions.leaves import Initializer, Shape, dims
 from cntkpy.networks.builders.python.functions.variables import layer_parameter
 from cntkpy.networks.builders.python.layer_kinds.base import Layer, Sequential, makes_blocks
 from cntkpy.networks.builders.python.layer_kinds.library import (
@@ -33,10 +34,11 @@ from cntkpy.networks.builders.python.operations.windows import Sliding, per_axis
 
 @makes_blocks
 def Convolution(
-    filter_shape: Shape, num_filters: int | None = None, sequential: bool = False, activation: Any = DEFAULT,
-    init: Any = DEFAULT, pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT,
-    init_bias: Any = DEFAULT, reduction_rank: int = 1, transpose_weight: bool = False, dilation: Any = 1,
-    groups: int = 1, input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0,
+    filter_shape: Shape, num_filters: int | None = None, sequential: bool = False,
+    activation: Callable[[Function], Function] | None = DEFAULT, init: Initializer | ArrayLike | None = DEFAULT,
+    pad: bool | Sequence[bool] = DEFAULT, strides: Shape = 1, sharing: bool = True, bias: bool = DEFAULT,
+    init_bias: Initializer | ArrayLike = DEFAULT, reduction_rank: int = 1, transpose_weight: bool = False,
+    dilation: Shape = 1, groups: int = 1, input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0,
     op_name: str = "Convolution", name: str = "",
 ) -> Layer:  # fmt: skip
     """Filters slid over images (channels, height, width), or over any number of axes after the channels.
@@ -101,11 +103,11 @@ def Convolution(
 
 
 def SequentialConvolution(
-    filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
-    pad: Any = DEFAULT, strides: Any = 1, sharing: bool = True, bias: Any = DEFAULT, init_bias: Any = DEFAULT,
-    reduction_rank: int = 1, transpose_weight: bool = False, dilation: Any = 1, groups: int = 1,
-    input_num_filters: int | None = None, max_temp_mem_size_in_samples: int = 0, op_name: str = "Convolution",
-    name: str = "",
+    filter_shape: Shape, num_filters: int | None = None, activation: Callable[[Function], Function] | None = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT, pad: bool | Sequence[bool] = DEFAULT, strides: Shape = 1,
+    sharing: bool = True, bias: bool = DEFAULT, init_bias: Initializer | ArrayLike = DEFAULT, reduction_rank: int = 1,
+    transpose_weight: bool = False, dilation: Shape = 1, groups: int = 1, input_num_filters: int | None = None,
+    max_temp_mem_size_in_samples: int = 0, op_name: str = "Convolution", name: str = "",
 ) -> Layer:  # fmt: skip
     """`Convolution` along sequences: the first axis of filters is that of steps."""
     del input_num_filters, max_temp_mem_size_in_samples, op_name
@@ -119,9 +121,11 @@ def _of_axes(axes: int) -> Callable[..., Layer]:
     """`Convolution` with filters of this number of axes; a number as their shape has this number for each axis."""
 
     def make(
-        filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
-        pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, reduction_rank: int = 1,
-        dilation: Any = 1, groups: int = 1, input_num_filters: int | None = None, name: str = "",
+        filter_shape: Shape, num_filters: int | None = None,
+        activation: Callable[[Function], Function] | None = DEFAULT, init: Initializer | ArrayLike | None = DEFAULT,
+        pad: bool | Sequence[bool] = DEFAULT, strides: Shape = 1, bias: bool = DEFAULT,
+        init_bias: Initializer | ArrayLike = DEFAULT, reduction_rank: int = 1, dilation: Shape = 1, groups: int = 1,
+        input_num_filters: int | None = None, name: str = "",
     ) -> Layer:  # fmt: skip
         options = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
         chosen_options = {key: chosen(label, key, option, DEFAULT) for key, option in options.items()}
@@ -143,16 +147,16 @@ Convolution1D, Convolution2D, Convolution3D = map(_of_axes, (1, 2, 3))
 def ConvolutionTranspose(
     filter_shape: Shape,
     num_filters: int | None = None,
-    activation: Any = DEFAULT,
-    init: Any = DEFAULT,
-    pad: Any = DEFAULT,
-    strides: Any = 1,
+    activation: Callable[[Function], Function] | None = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT,
+    pad: bool | Sequence[bool] = DEFAULT,
+    strides: Shape = 1,
     sharing: bool = True,
-    bias: Any = DEFAULT,
-    init_bias: Any = DEFAULT,
-    output_shape: Any = None,
+    bias: bool = DEFAULT,
+    init_bias: Initializer | ArrayLike = DEFAULT,
+    output_shape: Shape | None = None,
     reduction_rank: int = 1,
-    dilation: Any = 1,
+    dilation: Shape = 1,
     max_temp_mem_size_in_samples: int = 0,
     name: str = "",
 ) -> Layer:
@@ -192,7 +196,7 @@ def ConvolutionTranspose(
         options["outputShape"] = tuple(reversed(sized))
     made: list[LibraryLayer] = []
 
-    def apply(x: Any) -> Function:
+    def apply(x: Function) -> Function:
         x = reshaping.expand_dims(x, 0) if reduction_rank == 0 else x
         if not made:  # the weights have the channels of the input
             shapes = _filters(num_filters), list(dims(filter_shape)), known_shape(x)[0]
@@ -208,9 +212,11 @@ def _transpose_of_axes(axes: int) -> Callable[..., Layer]:
     """`ConvolutionTranspose` with filters of this number of axes; see `_of_axes`."""
 
     def make(
-        filter_shape: Shape, num_filters: int | None = None, activation: Any = DEFAULT, init: Any = DEFAULT,
-        pad: Any = DEFAULT, strides: Any = 1, bias: Any = DEFAULT, init_bias: Any = DEFAULT, output_shape: Any = None,
-        reduction_rank: int = 1, dilation: Any = 1, name: str = "",
+        filter_shape: Shape, num_filters: int | None = None,
+        activation: Callable[[Function], Function] | None = DEFAULT, init: Initializer | ArrayLike | None = DEFAULT,
+        pad: bool | Sequence[bool] = DEFAULT, strides: Shape = 1, bias: bool = DEFAULT,
+        init_bias: Initializer | ArrayLike = DEFAULT, output_shape: Shape | None = None, reduction_rank: int = 1,
+        dilation: Shape = 1, name: str = "",
     ) -> Layer:  # fmt: skip
         options = {"activation": activation, "init": init, "pad": pad, "bias": bias, "init_bias": init_bias}
         chosen_options = {key: chosen(label, key, option, DEFAULT) for key, option in options.items()}
@@ -236,19 +242,21 @@ def _filter(label: str, shape: Shape, axes: int) -> Shape:
     return sizes
 
 
-def _filters(count: Any) -> int:
+def _filters(count: object) -> int:
     """Return the number of filters from a number or a tuple of one number; 1 if there is none."""
     if isinstance(count, list | tuple) and len(count) == 1:
         count = count[0]
     return 1 if _has_no_axis(count) else check_whole("num_filters", count, 1)
 
 
-def _has_no_axis(num_filters: Any) -> bool:
+def _has_no_axis(num_filters: object) -> bool:
     """Return whether there is one filter without an axis: None or (). A number of NumPy is not compared to ()."""
     return num_filters is None or (isinstance(num_filters, tuple) and not num_filters)
 
 
-def _filter_start(init: Any, count: Any, sizes: tuple[int, ...], reduction_rank: int) -> Any:
+def _filter_start(
+    init: Initializer | ArrayLike | None, count: object, sizes: tuple[int, ...], reduction_rank: int
+) -> Initializer | np.ndarray:
     """Return the start of filters (count, channels, sizes); add the axes of 1 that an array may omit."""
     start = weights_start(chosen("Convolution", "init", init, None))
     rank = len(sizes)

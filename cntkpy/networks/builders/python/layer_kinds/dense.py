@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
-from cntkpy.networks.builders.python.functions.function import as_node, known_shape
-from cntkpy.networks.builders.python.functions.leaves import Shape, dims
+from cntkpy.networks.builders.python.functions.function import Function, as_node, known_shape
+from cntkpy.networks.builders.python.functions.leaves import Initializer, Shape, dims
 from cntkpy.networks.builders.python.layer_kinds.base import Layer, Sequential, identity, makes_blocks
 from cntkpy.networks.builders.python.layer_kinds.library import (
     LibraryLayer,
@@ -29,12 +30,12 @@ from cntkpy.networks.builders.python.operations import operators
 @makes_blocks
 def Dense(
     shape: Shape,
-    activation: Any = DEFAULT,
-    init: Any = DEFAULT,
+    activation: Callable[[Function], Function] | None = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT,
     input_rank: int | None = None,
     map_rank: int | None = None,
-    bias: Any = DEFAULT,
-    init_bias: Any = DEFAULT,
+    bias: bool = DEFAULT,
+    init_bias: Initializer | ArrayLike = DEFAULT,
     name: str = "",
 ) -> Layer:
     """Elements that are weighted sums of all inputs, with an activation function.
@@ -70,7 +71,12 @@ def Dense(
 
 
 @makes_blocks
-def Embedding(shape: Shape | None = None, init: Any = DEFAULT, weights: Any = None, name: str = "") -> Layer:
+def Embedding(
+    shape: Shape | None = None,
+    init: Initializer | ArrayLike | None = DEFAULT,
+    weights: Function | ArrayLike | None = None,
+    name: str = "",
+) -> Layer:
     """Return a vector of this many elements for each of the classes of a one-hot input.
 
     Args:
@@ -119,7 +125,7 @@ def Dropout(
 
 
 @makes_blocks
-def Activation(activation: Any = DEFAULT, name: str = "") -> Layer:
+def Activation(activation: Callable[[Function], Function] | None = DEFAULT, name: str = "") -> Layer:
     """Return an activation function as a layer."""
     return Layer(activation_function(chosen("Activation", "activation", activation, identity)) or identity, name)
 

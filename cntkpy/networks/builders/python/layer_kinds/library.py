@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.language.values import Function as Procedure
@@ -48,7 +49,15 @@ class LibraryLayer(Layer):
     """Of the last axes, the number of elements that they have at least."""
     rank_hint = "input_rank and map_rank count axes of a sample"
 
-    def __init__(self, library: str, *arguments: Any, label: str, name: str = "", init: Any = None, **named: Any):
+    def __init__(
+        self,
+        library: str,
+        *arguments: Any,
+        label: str,
+        name: str = "",
+        init: Initializer | np.ndarray | None = None,
+        **named: Any,
+    ):
         super().__init__(self._run, name)
         self._mark = calls.marked(name or label)
         self._init = init
@@ -79,7 +88,7 @@ class LibraryLayer(Layer):
         self.prepare(made)
         return named_function(made, "")
 
-    def _check_ranks(self, arguments: Sequence[Any]) -> None:
+    def _check_ranks(self, arguments: Sequence[object]) -> None:
         """Raise a UserError where samples of known shape have too few axes, or too few elements on them."""
         for argument in arguments:
             try:
@@ -112,7 +121,7 @@ class LibraryLayer(Layer):
                 _start_bias(node, self._bias)
 
 
-def _operand(value: Any) -> Any:
+def _operand(value: object) -> object:
     """Return the operand of a layer."""
     if value is None or isinstance(value, str):
         hint = "layer(x), x an input_variable or the value of another layer"
@@ -120,7 +129,7 @@ def _operand(value: Any) -> Any:
     return value
 
 
-def call_nodes(made: Any) -> list[NodeValue]:
+def call_nodes(made: object) -> list[NodeValue]:
     """Return the nodes that a call has made, up to delay nodes, whose inputs are unknown inside of a recurrence."""
     members = [calls.member(made, name) for name in ("h", "c")] if isinstance(made, Record) else [made]
     waiting, nodes = list(members), dict[NodeValue, None]()
@@ -132,7 +141,7 @@ def call_nodes(made: Any) -> list[NodeValue]:
     return list(nodes)
 
 
-def _start(node: NodeValue, init: Any) -> None:
+def _start(node: NodeValue, init: object) -> None:
     start = node.start
     assert start is not None
     if init is None or (start.seed is None and start.kind != "bilinear"):
@@ -150,14 +159,14 @@ def _start(node: NodeValue, init: Any) -> None:
         cell_of(node).start_with(array)
 
 
-def weights_start(init: Any, output_rank: int | None = None) -> Any:
+def weights_start(init: Initializer | ArrayLike | None, output_rank: int | None = None) -> Initializer | np.ndarray:
     """Return the start of weights, by default glorot_uniform; set the output rank of an initializer that has none."""
     if init is None:
         return Initializer("glorotUniform", output_rank=output_rank)
     return init.with_ranks(output_rank) if isinstance(init, Initializer) else _numbers("init", init)
 
 
-def bias_start(value: Any) -> Any:
+def bias_start(value: Initializer | ArrayLike) -> Initializer | np.ndarray | float:
     """Return the start of a bias: a number, an initializer or an array."""
     if isinstance(value, Initializer):
         return value
@@ -165,14 +174,14 @@ def bias_start(value: Any) -> Any:
     return array if array.ndim else float(array)
 
 
-def _numbers(name: str, value: Any) -> Any:
+def _numbers(name: str, value: object) -> np.ndarray:
     if callable(value):
         hint = f"{name}=glorot_uniform()"
         raise CallError("WrongArguments", f"{name} is an initializer, a number or an array, not {value!r}", hint=hint)
     return as_array(name, value, np.float64)
 
 
-def _start_bias(node: NodeValue, init: Any) -> None:
+def _start_bias(node: NodeValue, init: Initializer | np.ndarray) -> None:
     start = node.start
     assert start is not None
     if isinstance(init, Initializer):
@@ -182,7 +191,7 @@ def _start_bias(node: NodeValue, init: Any) -> None:
         cell_of(node).start_with(init)
 
 
-def activation_function(value: Any) -> Any:
+def activation_function(value: Callable[..., Function] | None) -> Callable[..., Function] | None:
     """Return an activation function, or None."""
     if value is not None:
         check_callable("an activation", value, "activation=relu; None: there is none")
@@ -196,7 +205,7 @@ def with_activation(layer: Layer, activation: Any, name: str) -> Layer:
         layer.name = name
         return layer
 
-    def apply(x: Any) -> Function:
+    def apply(x: Function) -> Function:
         return activation(layer(x))
 
     return Layer(apply, name)
@@ -216,7 +225,7 @@ def least_sizes(sizes: Sequence[int], padding: Any, dilation: Any = 1) -> tuple[
     return tuple(1 if flag else (size - 1) * step + 1 for size, flag, step in both)
 
 
-def sizes_of(value: Any) -> Any:
+def sizes_of(value: Any) -> list[int] | int:
     """Return sizes as the library has them: the axes the other way round."""
     several = value if isinstance(value, list | tuple) else [value]
     for size in several:
@@ -224,7 +233,7 @@ def sizes_of(value: Any) -> Any:
     return list(dims(value)) if isinstance(value, list | tuple) else int(value)
 
 
-def flags_of(value: Any) -> Any:
+def flags_of(value: object) -> list[bool] | bool:
     """Return flags of padding as the library has them: the axes the other way round."""
     if isinstance(value, list | tuple):
         return [check_flag("pad", flag) for flag in reversed(value)]

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, is_whole
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
@@ -16,16 +14,17 @@ from cntkpy.networks.builders.python.functions.variables import layer_parameter
 from cntkpy.networks.builders.python.layer_kinds.base import Layer, identity, makes_blocks
 from cntkpy.networks.builders.python.layer_kinds.library import LibraryLayer
 from cntkpy.networks.builders.python.operations import operators, reductions
+from cntkpy.networks.builders.python.operations.reshaping import Operand
 
 
 @makes_blocks
 def BatchNormalization(
-    map_rank: Any = DEFAULT,
+    map_rank: int | None = DEFAULT,
     init_scale: float = 1.0,
-    normalization_time_constant: Any = DEFAULT,
+    normalization_time_constant: float = DEFAULT,
     blend_time_constant: float = 0,
-    epsilon: Any = DEFAULT,
-    use_cntk_engine: Any = DEFAULT,
+    epsilon: float = DEFAULT,
+    use_cntk_engine: bool = DEFAULT,
     disable_regularization: bool = False,
     name: str = "",
 ) -> Layer:
@@ -66,7 +65,7 @@ def BatchNormalization(
 
 @makes_blocks
 def LayerNormalization(
-    initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: Any = DEFAULT, name: str = ""
+    initial_scale: float = 1.0, initial_bias: float = 0.0, epsilon: float = DEFAULT, name: str = ""
 ) -> Layer:
     """Return each sample brought to mean 0 and variance 1, then scaled and shifted by learned numbers.
 
@@ -80,7 +79,7 @@ def LayerNormalization(
     scale = layer_parameter((0,), check_number("initial_scale", initial_scale), name="scale")
     bias = layer_parameter((0,), check_number("initial_bias", initial_bias), name="bias")
 
-    def apply(x: Any) -> Function:
+    def apply(x: Operand) -> Function:
         centred = operators.minus(x, reductions.reduce_mean(x))
         root = operators.sqrt(reductions.reduce_mean(operators.square(centred)))
         return operators.plus(operators.element_times(operators.element_divide(centred, root + added), scale), bias)
@@ -93,7 +92,7 @@ STABILIZER_START = 0.99537863
 
 
 @makes_blocks
-def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, name: str = "") -> Layer:
+def Stabilizer(steepness: float = 4, enable_self_stabilization: bool = DEFAULT, name: str = "") -> Layer:
     """Return the input times a learned positive number."""
     enabled = chosen("Stabilizer", "enable_self_stabilization", enable_self_stabilization, True)
     if not check_flag("enable_self_stabilization", enabled):
@@ -101,7 +100,7 @@ def Stabilizer(steepness: float = 4, enable_self_stabilization: Any = DEFAULT, n
     factor = check_number("steepness", steepness)
     alpha = layer_parameter((), STABILIZER_START, name="alpha")
 
-    def apply(x: Any) -> Function:
+    def apply(x: Operand) -> Function:
         steep = operators.exp(operators.element_times(factor, alpha))
         beta = operators.element_divide(operators.log(operators.plus(1.0, steep)), factor, name="beta")
         return operators.element_times(x, beta)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
 from cntkpy.networks.builders.python.functions.function import known_shape
@@ -22,18 +22,20 @@ from cntkpy.networks.builders.python.layer_kinds.library import (
 
 
 @makes_blocks
-def MaxPooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
+def MaxPooling(filter_shape: Shape, strides: Shape = 1, pad: bool | Sequence[bool] = DEFAULT, name: str = "") -> Layer:
     """Return the largest element of each window."""
     return _pooling("MaxPooling", filter_shape, strides, pad, name)
 
 
 @makes_blocks
-def AveragePooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
+def AveragePooling(
+    filter_shape: Shape, strides: Shape = 1, pad: bool | Sequence[bool] = DEFAULT, name: str = ""
+) -> Layer:
     """Return the mean of each window."""
     return _pooling("AveragePooling", filter_shape, strides, pad, name)
 
 
-def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) -> Layer:
+def _pooling(kind: str, filter_shape: Shape, strides: Shape, pad: bool | Sequence[bool], name: str) -> Layer:
     sizes, padding = dims(filter_shape), chosen(kind, "pad", pad, False)
     layer = LibraryLayer(
         f"{kind}Layer", list(sizes), label=kind, name=name, stride=sizes_of(strides), pad=flags_of(padding)
@@ -45,7 +47,9 @@ def _pooling(kind: str, filter_shape: Shape, strides: Any, pad: Any, name: str) 
 
 
 @makes_blocks
-def MaxUnpooling(filter_shape: Shape, strides: Any = 1, pad: Any = DEFAULT, name: str = "") -> Layer:
+def MaxUnpooling(
+    filter_shape: Shape, strides: Shape = 1, pad: bool | Sequence[bool] = DEFAULT, name: str = ""
+) -> Layer:
     """Applied to x and an image: the elements of x where the largest one of each window of the image was.
 
     The windows are those of the `MaxPooling` of the image.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -20,7 +21,7 @@ from cntkpy.networks.builders.python.functions.checks import as_array, check_fla
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT, chosen
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.function import Function, as_node, named_function, to_node, to_operand
-from cntkpy.networks.builders.python.functions.leaves import Shape, dims
+from cntkpy.networks.builders.python.functions.leaves import Initializer, Shape, dims
 from cntkpy.networks.builders.python.layer_kinds.base import Layer, identity, makes_blocks
 from cntkpy.networks.builders.python.layer_kinds.library import (
     LibraryLayer,
@@ -30,6 +31,7 @@ from cntkpy.networks.builders.python.layer_kinds.library import (
 )
 from cntkpy.networks.builders.python.layer_kinds.normalization import Stabilizer
 from cntkpy.networks.builders.python.operations import operators
+from cntkpy.networks.builders.python.operations.reshaping import Operand
 
 
 class Cell(Layer):
@@ -41,7 +43,7 @@ class Cell(Layer):
         name: names it.
     """
 
-    def __init__(self, step: Callable[..., Any], states: int, name: str = "") -> None:
+    def __init__(self, step: Callable[..., Function], states: int, name: str = "") -> None:
         super().__init__(step, name)
         self.states = states
 
@@ -56,7 +58,7 @@ class Cell(Layer):
 class _Block(LibraryLayer):
     """The library's part of a step, whatever it gives."""
 
-    def values(self, *arguments: Any, activation: Any = operators.tanh) -> Any:
+    def values(self, *arguments: Any, activation: Callable[..., Function] = operators.tanh) -> Any:
         """Call the library's function; replace its tanh by another activation."""
         self._applied += 1
         name = self._mark if self._applied == 1 else calls.marked(self._label)
@@ -78,11 +80,11 @@ BIAS = ("fixedValue", 0.0)
 def LSTM(
     shape: Shape,
     cell_shape: Shape | None = None,
-    activation: Any = DEFAULT,
-    use_peepholes: Any = DEFAULT,
-    init: Any = DEFAULT,
-    init_bias: Any = DEFAULT,
-    enable_self_stabilization: Any = DEFAULT,
+    activation: Callable[[Function], Function] | None = DEFAULT,
+    use_peepholes: bool = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT,
+    init_bias: float = DEFAULT,
+    enable_self_stabilization: bool = DEFAULT,
     name: str = "",
 ) -> Cell:
     """Return a step of LSTM cells: a function of output, cell and input that gives output and cell.
@@ -110,7 +112,7 @@ def LSTM(
         enableSelfStabilization=_stabilized("LSTM", enable_self_stabilization),
     )
 
-    def step(h: Any, c: Any, x: Any) -> Function:
+    def step(h: Operand, c: Operand, x: Operand) -> Function:
         value = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)), activation=activate)
         for node in call_nodes(value) if bias else ():
             start = node.start
@@ -121,12 +123,12 @@ def LSTM(
     return Cell(step, 2, name)
 
 
-def _stabilized(layer: str, value: Any) -> bool:
+def _stabilized(layer: str, value: bool) -> bool:
     name = "enable_self_stabilization"
     return check_flag(name, chosen(layer, name, value, False))
 
 
-def _state_stabilizer(layer: str, value: Any, shape: Shape, cell_shape: Any) -> Layer:
+def _state_stabilizer(layer: str, value: bool, shape: Shape, cell_shape: Shape | None) -> Layer:
     """Return the layer that stabilises the state before a step of one state."""
     if cell_shape is not None and _single(cell_shape) != _single(shape):
         hint = f"Dense after the {layer} makes another shape of its state"
@@ -137,10 +139,10 @@ def _state_stabilizer(layer: str, value: Any, shape: Shape, cell_shape: Any) -> 
 def GRU(
     shape: Shape,
     cell_shape: Shape | None = None,
-    activation: Any = DEFAULT,
-    init: Any = DEFAULT,
-    init_bias: Any = DEFAULT,
-    enable_self_stabilization: Any = DEFAULT,
+    activation: Callable[[Function], Function] | None = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT,
+    init_bias: float = DEFAULT,
+    enable_self_stabilization: bool = DEFAULT,
     name: str = "",
 ) -> Cell:
     """Return a step of gated recurrent units: a function of state and input that gives the state."""
@@ -154,7 +156,7 @@ def GRU(
         initBias=check_number("init_bias", chosen("GRU", "init_bias", init_bias, 0.0)),
     )
 
-    def step(h: Any, x: Any) -> Function:
+    def step(h: Operand, x: Operand) -> Function:
         made = named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
         by_name = {
             node.origin.name.rpartition(".")[2]: node for node in call_nodes(made.root) if node.start is not None
@@ -168,10 +170,10 @@ def GRU(
 def RNNStep(
     shape: Shape,
     cell_shape: Shape | None = None,
-    activation: Any = DEFAULT,
-    init: Any = DEFAULT,
-    init_bias: Any = DEFAULT,
-    enable_self_stabilization: Any = DEFAULT,
+    activation: Callable[[Function], Function] | None = DEFAULT,
+    init: Initializer | ArrayLike | None = DEFAULT,
+    init_bias: float = DEFAULT,
+    enable_self_stabilization: bool = DEFAULT,
     name: str = "",
 ) -> Cell:
     """Return a step of a plain recurrent network: activation(b + W x + H h)."""
@@ -185,7 +187,7 @@ def RNNStep(
     )
     activate = activation_function(chosen("RNNStep", "activation", activation, operators.sigmoid)) or identity
 
-    def step(h: Any, x: Any) -> Function:
+    def step(h: Operand, x: Operand) -> Function:
         return activate(named_function(block.values(to_node(x), to_node(stabilizer(h))), ""))
 
     return Cell(step, 1, name)
@@ -203,9 +205,9 @@ def _single(shape: Shape) -> int:
 
 @makes_blocks
 def Recurrence(
-    step_function: Any,
-    go_backwards: Any = DEFAULT,
-    initial_state: Any = DEFAULT,
+    step_function: Callable[..., object],
+    go_backwards: bool = DEFAULT,
+    initial_state: Function | ArrayLike | Sequence[Function | ArrayLike | None] | None = DEFAULT,
     return_full_state: bool = False,
     name: str = "",
 ) -> Layer:
@@ -238,9 +240,9 @@ def Recurrence(
         everywhere = operators.broadcast_as(Function(start), x, "initial_state")
         return operators.element_select(is_start(x), everywhere, Function(value))
 
-    def step(x: Any, earlier: Sequence[NodeValue]) -> Sequence[NodeValue]:
+    def step(x: NodeValue, earlier: Sequence[NodeValue]) -> Sequence[NodeValue]:
         states_before = [started(node, start, Function(x)) for node, start in zip(earlier, data, strict=True)]
-        after = step_function(*states_before, Function(x))
+        after = cast("Any", step_function(*states_before, Function(x)))
         for state in after if isinstance(after, tuple) else (after,):
             if not isinstance(state, Function):
                 message = f"a step of a recurrence gives functions, not {state!r}"
@@ -250,7 +252,7 @@ def Recurrence(
             raise CallError("WrongArguments", f"the step gave {len(results)} states, it takes {states}")
         return [to_node(state) for state in results]
 
-    def apply(x: Any) -> Function:
+    def apply(x: Operand) -> Function:
         body, mark = calls.step_function(step, names), calls.marked(name or "Recurrence")
         made = calls.call(f"_Recurrence{states}", body, -1.0 if backwards else 1.0, *starts, name=mark)
         state = calls.call(made, to_operand(x), name=mark)
@@ -262,7 +264,7 @@ def Recurrence(
     return Layer(apply, name)
 
 
-def _initial(value: Any) -> Any:
+def _initial(value: object) -> Function | NodeValue | np.ndarray | float:
     if isinstance(value, Function | NodeValue):
         return value
     array = as_array("an initial state", value, np.float64)
@@ -271,7 +273,7 @@ def _initial(value: Any) -> Any:
 
 @makes_blocks
 def RecurrenceFrom(
-    step_function: Any, go_backwards: Any = DEFAULT, return_full_state: bool = False, name: str = ""
+    step_function: Callable[..., object], go_backwards: bool = DEFAULT, return_full_state: bool = False, name: str = ""
 ) -> Layer:
     """Return a `Recurrence` whose states before the first step are arguments: `layer(h, c, x)` for an LSTM."""
 
@@ -284,9 +286,9 @@ def RecurrenceFrom(
 
 @makes_blocks
 def Fold(
-    folder_function: Any,
-    go_backwards: Any = DEFAULT,
-    initial_state: Any = DEFAULT,
+    folder_function: Callable[..., object],
+    go_backwards: bool = DEFAULT,
+    initial_state: Function | ArrayLike | Sequence[Function | ArrayLike | None] | None = DEFAULT,
     return_full_state: bool = False,
     name: str = "",
 ) -> Layer:
@@ -295,19 +297,19 @@ def Fold(
     end = operators.first if backwards else operators.last
     recurrence = Recurrence(folder_function, backwards, initial_state, return_full_state)
 
-    def apply(x: Any) -> Function:
+    def apply(x: Operand) -> Function:
         return Function(end(output).root for output in recurrence(x).outputs)
 
     return Layer(apply, name)
 
 
 @makes_blocks
-def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
+def Delay(T: int = 1, initial_state: Function | ArrayLike | None = DEFAULT, name: str = "") -> Layer:
     """Return the value T steps earlier (later for a negative T)."""
     state = chosen("Delay", "initial_state", initial_state, 0.0)
     check_whole("T", T)
 
-    def apply(x: Any) -> Function:
+    def apply(x: Operand) -> Function:
         if T == 0:
             return operators.alias(x)
         return operators.past_value(x, state, T) if T > 0 else operators.future_value(x, state, -T)
@@ -315,7 +317,7 @@ def Delay(T: int = 1, initial_state: Any = DEFAULT, name: str = "") -> Layer:
     return Layer(apply, name)
 
 
-def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAULT, name: str = "") -> Layer:
+def PastValueWindow(window_size: int, axis: int = -2, go_backwards: bool = DEFAULT, name: str = "") -> Layer:
     """Return the last steps of each sequence as one sample, the last step first; with `go_backwards` the first ones.
 
     Args:
@@ -341,7 +343,7 @@ def PastValueWindow(window_size: int, axis: int = -2, go_backwards: Any = DEFAUL
             return operators.alias(x)
         return operators.future_value(x, None, steps) if backwards else operators.past_value(x, None, steps)
 
-    def apply(x: Any) -> Function:
+    def apply(x: Operand) -> Function:
         x = as_node(x)
         there = operators.zeros_like(operators.is_first(x)) + 1.0
         value, valid = (
@@ -365,7 +367,7 @@ STATES = "hcpqrs"
 _STEPS = "use LSTM(n), GRU(n), RNNStep(n) or a function of the states and the input"
 
 
-def _states_of(step: Any) -> int:
+def _states_of(step: object) -> int:
     if isinstance(step, Cell):
         return step.states
     count = -1

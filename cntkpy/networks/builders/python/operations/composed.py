@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -194,7 +193,7 @@ def batch_normalization(
     use_cudnn_engine: bool = False,
     disable_regularization: bool = False,
     name: str = "",
-    running_count: Any = None,
+    running_count: Function | float | np.ndarray | None = None,
 ) -> Function:
     """Elements brought to mean 0 and variance 1 over the minibatch in training, with running statistics else.
 
@@ -237,7 +236,7 @@ def batch_normalization(
     return made
 
 
-def _count(running_count: Any) -> int:
+def _count(running_count: object) -> int:
     """Return the samples that running statistics are of, as a program gives them."""
     value = (
         running_count.value

@@ -9,7 +9,6 @@ Automatic padding is that of CNTK 2: what the steps leave over is shared between
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole, is_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, in_written_order, operator
-from cntkpy.networks.builders.python.functions.leaves import dims
+from cntkpy.networks.builders.python.functions.leaves import Shape, dims
 from cntkpy.networks.builders.python.functions.mixins.structure import POOLING_TYPES
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations.operators import Operand, alias
@@ -34,11 +33,11 @@ MAX_UNPOOLING = MAX_POOLING
 def convolution(
     convolution_map: Operand,
     operand: Operand,
-    strides: Any = (1,),
-    sharing: Any = (True,),
-    auto_padding: Any = (True,),
+    strides: Shape = (1,),
+    sharing: bool | Sequence[bool] = (True,),
+    auto_padding: bool | Sequence[bool] = (True,),
     sequential: bool = False,
-    dilation: Any = (1,),
+    dilation: Shape = (1,),
     reduction_rank: int = 1,
     groups: int = 1,
     max_temp_mem_size_in_samples: int = 0,
@@ -147,7 +146,7 @@ def _rank(x: Function) -> int | None:
         return None
 
 
-def _check(call: str, sharing: Any, reduction_rank: Any) -> None:
+def _check(call: str, sharing: object, reduction_rank: object) -> None:
     """Arguments that have one meaning only."""
     if not all(sharing if isinstance(sharing, list | tuple) else [sharing]):
         hint = "Convolution(..., sharing=false) of BrainScript has filters of their own for each place"
@@ -159,11 +158,11 @@ def _check(call: str, sharing: Any, reduction_rank: Any) -> None:
 def convolution_transpose(
     convolution_map: Operand,
     operand: Operand,
-    strides: Any = (1,),
-    sharing: Any = (True,),
-    auto_padding: Any = (True,),
-    output_shape: Any = None,
-    dilation: Any = (1,),
+    strides: Shape = (1,),
+    sharing: bool | Sequence[bool] = (True,),
+    auto_padding: bool | Sequence[bool] = (True,),
+    output_shape: Shape | None = None,
+    dilation: Shape = (1,),
     reduction_rank: int = 1,
     max_temp_mem_size_in_samples: int = 0,
     name: str = "",
@@ -198,7 +197,7 @@ def convolution_transpose(
 
 @needs_shapes
 def _spread_one(
-    kernels: Function, x: Function, how: Sliding, reduction_rank: int, output_shape: Any, name: str
+    kernels: Function, x: Function, how: Sliding, reduction_rank: int, output_shape: Shape | None, name: str
 ) -> Function:
     """Of samples without an axis of channels, or by filters without one."""
     if reduction_rank == 0:
@@ -211,7 +210,7 @@ def _spread_one(
 
 
 def _spread(
-    kernels: Function, x: Function, shape: Sequence[int], how: Sliding, output_shape: Any, name: str
+    kernels: Function, x: Function, shape: Sequence[int], how: Sliding, output_shape: Shape | None, name: str
 ) -> Function:
     """Return a node of a transposed convolution; `shape`: (channels, channels of the result, sizes) of the filters."""
     count, *kernel = shape
@@ -225,7 +224,7 @@ def _spread(
     return checked(node)
 
 
-def _windows(values: Any, subject: str, flags: bool = False) -> tuple[Any, ...]:
+def _windows(values: object, subject: str, flags: bool = False) -> tuple[int, ...]:
     """Return one value for all axes of windows or one for each, as BrainScript's nodes take them."""
     several = list(values) if isinstance(values, list | tuple | np.ndarray) else [values]
     checked = [check_flag(subject, value) if flags else check_whole(subject, value, 1) for value in several]
@@ -236,8 +235,8 @@ def pooling(
     operand: Operand,
     pooling_type: int,
     pooling_window_shape: Sequence[int],
-    strides: Any = (1,),
-    auto_padding: Any = (False,),
+    strides: Shape = (1,),
+    auto_padding: bool | Sequence[bool] = (False,),
     ceil_out_dim: bool = False,
     include_pad: bool = False,
     name: str = "",
@@ -275,7 +274,7 @@ def pooling(
     return checked(node)
 
 
-def _kind(call: str, pooling_type: Any) -> str:
+def _kind(call: str, pooling_type: int) -> str:
     """Return the option of a node for a type of pooling."""
     if not is_whole(pooling_type) or pooling_type not in (MAX_POOLING, AVG_POOLING):
         raise UserError(
@@ -289,8 +288,8 @@ def unpooling(
     pooling_input: Operand,
     unpooling_type: int,
     unpooling_window_shape: Sequence[int],
-    strides: Any = (1,),
-    auto_padding: Any = (False,),
+    strides: Shape = (1,),
+    auto_padding: bool | Sequence[bool] = (False,),
     name: str = "",
 ) -> Function:
     """Return each element of `operand` where the largest one of its window was in `pooling_input`, zeros elsewhere.

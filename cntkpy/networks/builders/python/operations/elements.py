@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def labelled(made: Function, name: str) -> Function:
 
 
 @needs_shapes
-def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims: bool) -> Function:
+def over_axes(call: str, how: str, x: Function, axes: Sequence[int | Axis] | None, keepdims: bool) -> Function:
     """Return a reduction over axes of a sample.
 
     Args:
@@ -66,21 +66,21 @@ def over_axes(call: str, how: str, x: Function, axes: list[Any] | None, keepdims
 
 @described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmax"})
 @needs_shapes
-def argmax(x: Operand, axis: Any = None, name: str = "") -> Function:
+def argmax(x: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Return the number of the largest element along an axis, or of all elements (shape `()`); the first of several."""
     return _extreme_number("argmax", as_node(x), axis, name)
 
 
 @described("ReduceElements", lambda of: {"axis": of["axis"], "reductionOpName": "Argmin"})
 @needs_shapes
-def argmin(x: Operand, axis: Any = None, name: str = "") -> Function:
+def argmin(x: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Return the number of the smallest element along an axis, or of all elements (shape `()`); the first of
     several.
     """
     return _extreme_number("argmin", operator("Negate", as_node(x)), axis, name)
 
 
-def _extreme_number(call: str, x: Function, axis: Any, name: str) -> Function:
+def _extreme_number(call: str, x: Function, axis: int | Axis | None, name: str) -> Function:
     rank = len(x.shape)
     if axis is None or (isinstance(axis, Axis) and axis.kind == "all static"):
         return reshape(_extreme_number(call, flatten(x), 0, ""), (), name=name)
@@ -100,7 +100,7 @@ def _numbers(x: Function, along: int) -> Function:
     return as_node(np.arange(x.shape[along], dtype=np.float32).reshape(shape))
 
 
-def top_k(x: Operand, k: int, axis: Any = -1, name: str = "") -> Function:
+def top_k(x: Operand, k: int, axis: int | Axis = -1, name: str = "") -> Function:
     """Return the k largest elements along an axis, the largest one first, and their numbers.
 
     Args:
@@ -121,7 +121,7 @@ def top_k(x: Operand, k: int, axis: Any = -1, name: str = "") -> Function:
 
 
 @needs_shapes
-def _top(x: Function, k: int, axis: Any, numbers: bool) -> Function:
+def _top(x: Function, k: int, axis: int | Axis, numbers: bool) -> Function:
     shape, rank = x.shape, len(x.shape)
     along = static_axis("top_k", axis, rank)
     if k > shape[along]:
@@ -132,7 +132,9 @@ def _top(x: Function, k: int, axis: Any, numbers: bool) -> Function:
 
 @described("OneHotOp", lambda of: {"numClass": of["num_classes"], "oneHotOutputSparse": of["sparse_output"]})
 @needs_shapes
-def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any = -1, name: str = "") -> Function:
+def one_hot(
+    x: Operand, num_classes: int, sparse_output: bool = False, axis: int | Axis = -1, name: str = ""
+) -> Function:
     """Vectors with 1 in the place of the number, for each of the numbers.
 
     Args:
@@ -157,7 +159,7 @@ def one_hot(x: Operand, num_classes: int, sparse_output: bool = False, axis: Any
 
 
 @needs_shapes
-def take(reference: Operand, indices: Operand, axis: Any = None, name: str = "") -> Function:
+def take(reference: Operand, indices: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Return the elements of `reference` along an axis with the numbers of `indices`.
 
     Args:

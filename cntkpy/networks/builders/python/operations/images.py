@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.checks import as_array, check_whole
@@ -200,7 +201,7 @@ def local_response_normalization(
 
 
 @needs_shapes
-def image_scaler(x: Operand, scalar: float, biases: Any, name: str = "") -> Function:
+def image_scaler(x: Operand, scalar: float, biases: ArrayLike, name: str = "") -> Function:
     """Scalar * x, and a bias added for each channel."""
     picture = as_node(x)
     _channels("image_scaler", picture)

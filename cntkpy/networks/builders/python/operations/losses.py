@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole
@@ -75,7 +75,13 @@ def nce_loss(
 
 @needs_shapes
 def _nce_loss(
-    weights: Any, biases: Operand, inputs: Operand, labels: Operand, noise: Operand, draws: tuple[Any, ...], name: str
+    weights: Function | Callable[[], Function],
+    biases: Operand,
+    inputs: Operand,
+    labels: Operand,
+    noise: Operand,
+    draws: tuple[int, bool, int | None],
+    name: str,
 ) -> Function:
     b, x, y, q = map(as_node, (biases, inputs, labels, noise))
     w = weights if isinstance(weights, Function) else weights()

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.networks.builders.python.functions.axes import Axis, static_axis
@@ -87,7 +88,7 @@ def times_transpose(left: Operand, right: Operand, name: str = "") -> Function:
     return checked(operator("TransposeTimes", as_node(right), as_node(left), label=name))
 
 
-def _unary(public: str, library: str, meaning: str) -> Any:
+def _unary(public: str, library: str, meaning: str) -> Callable[..., Function]:
     def function(x: Operand, name: str = "") -> Function:
         return operator(library, as_node(x), label=name)
 
@@ -96,7 +97,7 @@ def _unary(public: str, library: str, meaning: str) -> Any:
     return function
 
 
-def _rounding(public: str, library: str, meaning: str) -> Any:
+def _rounding(public: str, library: str, meaning: str) -> Callable[..., Function]:
     def function(arg: Operand, name: str = "") -> Function:
         return operator(library, as_node(arg), label=name)
 
@@ -122,14 +123,14 @@ relu = _unary("relu", "RectifiedLinear", "max(x, 0)")
 hardmax = _unary("hardmax", "Hardmax", "One-hot vector of the first largest element.")
 
 
-def softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
+def softmax(x: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
     if axis is None:
         return operator("Softmax", as_node(x), label=name)
     return _softmax_along("softmax", as_node(x), axis, name)
 
 
-def log_softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
+def log_softmax(x: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Return the logarithm of the softmax over all elements of a sample, or along one axis."""
     if axis is None:
         return operator("LogSoftmax", as_node(x), label=name)
@@ -137,7 +138,7 @@ def log_softmax(x: Operand, axis: Any = None, name: str = "") -> Function:
 
 
 @needs_shapes
-def _softmax_along(call: str, x: Function, axis: Any, name: str) -> Function:
+def _softmax_along(call: str, x: Function, axis: int | Axis, name: str) -> Function:
     is_logarithm = call == "log_softmax"
     if _is_whole_sample(call, x, axis):
         return operator("LogSoftmax" if is_logarithm else "Softmax", x, label=name)
@@ -148,7 +149,7 @@ def _softmax_along(call: str, x: Function, axis: Any, name: str) -> Function:
     return element_divide(powers, over_axes(call, "Sum", powers, [axis], True), name)
 
 
-def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
+def _is_whole_sample(call: str, x: Function, axis: int | Axis | None) -> bool:
     """Return whether an axis is all there is of a sample, which has no other.
 
     Raises:
@@ -162,7 +163,7 @@ def _is_whole_sample(call: str, x: Function, axis: Any) -> bool:
     return rank <= 1
 
 
-def cast(node_input: Operand, dtype: Any, name: str = "") -> Function:
+def cast(node_input: Operand, dtype: DTypeLike, name: str = "") -> Function:
     """X in half, single or double precision: the network that it is part of has this precision.
 
     All that x depends on is computed in it, too. A network with parts of half and of single precision is computed in
@@ -204,7 +205,7 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     return result
 
 
-def check_rate(rate: Any) -> float:
+def check_rate(rate: float) -> float:
     """Return a dropout rate.
 
     Raises:
@@ -215,7 +216,7 @@ def check_rate(rate: Any) -> float:
     return float(rate)
 
 
-def _comparison(public: str, library: str, sign: str) -> Any:
+def _comparison(public: str, library: str, sign: str) -> Callable[..., Function]:
     def function(left: Operand, right: Operand, name: str = "") -> Function:
         return checked(operator(library, as_node(left), as_node(right), label=name))
 
@@ -248,7 +249,7 @@ def stop_gradient(input: Operand, name: str = "") -> Function:
 
 
 def cross_entropy_with_softmax(
-    output_vector: Operand, target_vector: Operand, axis: Any = -1, name: str = ""
+    output_vector: Operand, target_vector: Operand, axis: int | Axis = -1, name: str = ""
 ) -> Function:
     """Cross entropy of the target and the softmax of the output, along an axis.
 
@@ -264,7 +265,7 @@ def cross_entropy_with_softmax(
 
 
 @needs_shapes
-def _cross_entropy_along(z: Function, y: Function, axis: Any, name: str) -> Function:
+def _cross_entropy_along(z: Function, y: Function, axis: int | Axis, name: str) -> Function:
     call, axes = "cross_entropy_with_softmax", [axis]
     if _is_whole_sample(call, z, axis):
         _same_elements(call, z, y)
@@ -274,7 +275,7 @@ def _cross_entropy_along(z: Function, y: Function, axis: Any, name: str) -> Func
 
 
 def classification_error(
-    output_vector: Operand, target_vector: Operand, axis: Any = -1, topN: int = 1, name: str = ""
+    output_vector: Operand, target_vector: Operand, axis: int | Axis = -1, topN: int = 1, name: str = ""
 ) -> Function:
     """Return 1 where the target is not among the `topN` largest elements of the output along an axis, else 0.
 
@@ -292,7 +293,7 @@ def classification_error(
 
 
 @needs_shapes
-def _error_along(z: Function, y: Function, axis: Any, topN: int, name: str) -> Function:
+def _error_along(z: Function, y: Function, axis: int | Axis, topN: int, name: str) -> Function:
     call, axes = "classification_error", [axis]
     if _is_whole_sample(call, z, axis):
         _same_elements(call, z, y)

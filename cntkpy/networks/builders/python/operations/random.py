@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import DTypeLike
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
@@ -12,14 +11,15 @@ from cntkpy.networks.builders.python.functions.defaults import chosen_dtype
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.functions.leaves import Shape, dims
 from cntkpy.networks.builders.python.functions.variables import constant
+from cntkpy.networks.builders.python.operations.reshaping import Operand
 
 
-def _drawn(x: Any, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:
+def _drawn(x: Operand, distribution: str, first: float, second: float, seed: int | None, name: str) -> Function:
     numbers = [check_number(f"an argument of {distribution}", argument) for argument in (first, second)]
     return operator("_RandomLike", as_node(x), distribution, *numbers, seed_option(seed), label=name)
 
 
-def _of_shape(shape: Shape, dtype: Any) -> Function:
+def _of_shape(shape: Shape, dtype: DTypeLike | None) -> Function:
     zeros = np.zeros(tuple(reversed(dims(shape))), np.float32)
     wanted = chosen_dtype("random", dtype)
     return as_node(zeros) if wanted is None else constant(zeros, dtype=wanted)
@@ -32,7 +32,12 @@ def _probability(mean: float) -> float:
 
 
 def uniform(
-    shape: Shape, dtype: Any = None, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = ""
+    shape: Shape,
+    dtype: DTypeLike | None = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int | None = None,
+    name: str = "",
 ) -> Function:
     """Return an array of numbers from `low` to `high`, the same for all samples of a minibatch.
 
@@ -51,7 +56,7 @@ def uniform(
 
 def normal(
     shape: Shape,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     mean: float = 0.0,
     scale: float = 1.0,
     seed: int | None = None,
@@ -62,34 +67,41 @@ def normal(
 
 
 def gumbel(
-    shape: Shape, dtype: Any = None, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = ""
+    shape: Shape,
+    dtype: DTypeLike | None = None,
+    loc: float = 0.0,
+    scale: float = 1.0,
+    seed: int | None = None,
+    name: str = "",
 ) -> Function:
     """Return an array of numbers with Gumbel's distribution; see `uniform`."""
     return gumbel_like(_of_shape(shape, dtype), loc, scale, seed, name)
 
 
-def bernoulli(shape: Shape, dtype: Any = None, mean: float = 0.5, seed: int | None = None, name: str = "") -> Function:
+def bernoulli(
+    shape: Shape, dtype: DTypeLike | None = None, mean: float = 0.5, seed: int | None = None, name: str = ""
+) -> Function:
     """Return an array of ones, with the probability `mean`, and zeros; see `uniform`."""
     return bernoulli_like(_of_shape(shape, dtype), mean, seed, name)
 
 
-def uniform_like(x: Any, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = "") -> Function:
+def uniform_like(x: Operand, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Numbers from `low` to `high`, one for each element of `x`."""
     return _drawn(x, "uniform", low, high, seed, name)
 
 
-def normal_like(x: Any, mean: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
+def normal_like(x: Operand, mean: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Normally distributed numbers with the deviation `scale`, one for each element of `x`."""
     check_number("the deviation", scale, 0.0)
     return _drawn(x, "normal", mean, scale, seed, name)
 
 
-def gumbel_like(x: Any, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
+def gumbel_like(x: Operand, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Numbers with Gumbel's distribution (maxima), one for each element of `x`."""
     return _drawn(x, "gumbel", loc, scale, seed, name)
 
 
-def bernoulli_like(x: Any, mean: float = 0.5, seed: int | None = None, name: str = "") -> Function:
+def bernoulli_like(x: Operand, mean: float = 0.5, seed: int | None = None, name: str = "") -> Function:
     """Ones, with the probability `mean`, and zeros, one for each element of `x`."""
     return _drawn(x, "bernoulli", _probability(mean), 0.0, seed, name)
 

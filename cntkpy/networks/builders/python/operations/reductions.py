@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -21,7 +22,7 @@ Along = Any
 """The axes of a reduction: one, several, or all static ones (None)."""
 
 
-def _reduction(call: str, how: str, meaning: str) -> Any:
+def _reduction(call: str, how: str, meaning: str) -> Callable[..., Function]:
     def function(x: Operand, axis: Along = None, keepdims: bool | str = True, name: str = "") -> Function:
         keepdims, name = _name_of(keepdims, name)
         return _reduced(call, how, x, axis, keepdims, name)
@@ -53,7 +54,7 @@ reduce_prod = _reduction("reduce_prod", "Prod", "The product.")
 reduce_log_sum_exp = _reduction("reduce_log_sum_exp", "LogSum", "The logarithm of the sum of exponentials.")
 
 
-def _reduced(call: str, how: str, x: Operand, axis: Along, keepdims: Any, name: str) -> Function:
+def _reduced(call: str, how: str, x: Operand, axis: Along, keepdims: object, name: str) -> Function:
     keepdims = check_flag(f"{call}: keepdims", keepdims)
     several = list(axis) if isinstance(axis, list | tuple) else [axis]
     if not several:

@@ -47,7 +47,7 @@ def place(axis: int, rank: int) -> int:
 # --------------------------------------------------------------------------------------------- other shapes
 
 
-def _bound(axis: Any, rank: int, default: int) -> int:
+def _bound(axis: int | Axis | None, rank: int, default: int) -> int:
     """Return a bound of the axes that `reshape` replaces; `default` if it is not given."""
     if axis is None:
         return default
@@ -58,7 +58,9 @@ def _bound(axis: Any, rank: int, default: int) -> int:
 
 @described("Reshape", lambda of: {"newShape": of["shape"], "beginAxis": of["begin_axis"], "endAxis": of["end_axis"]})
 @needs_shapes
-def reshape(x: Operand, shape: Shape, begin_axis: Any = None, end_axis: Any = None, name: str = "") -> Function:
+def reshape(
+    x: Operand, shape: Shape, begin_axis: int | Axis | None = None, end_axis: int | Axis | None = None, name: str = ""
+) -> Function:
     """Return the same elements in another shape, or with other axes from `begin_axis` to `end_axis` (exclusive).
 
     Args:
@@ -104,7 +106,7 @@ def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
 
 
 @needs_shapes
-def flatten(x: Operand, axis: Any = None, name: str = "") -> Function:
+def flatten(x: Operand, axis: int | Axis | str | None = None, name: str = "") -> Function:
     """Return the same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
     if isinstance(axis, str):  # the name
         axis, name = None, axis
@@ -116,7 +118,7 @@ def flatten(x: Operand, axis: Any = None, name: str = "") -> Function:
 
 
 @needs_shapes
-def expand_dims(x: Operand, axis: Any, name: str = "") -> Function:
+def expand_dims(x: Operand, axis: int | Axis, name: str = "") -> Function:
     """Return the same elements with an axis of 1 more, in front of the given one; -1 is after the last one."""
     x = as_node(x)
     if isinstance(axis, Axis) and axis.kind == "new leading":
@@ -127,7 +129,7 @@ def expand_dims(x: Operand, axis: Any, name: str = "") -> Function:
 
 
 @needs_shapes
-def squeeze(x: Operand, axes: Any = None, name: str = "") -> Function:
+def squeeze(x: Operand, axes: int | Axis | Sequence[int | Axis] | None = None, name: str = "") -> Function:
     """Return the same elements without some axes of 1, or without all of them."""
     x = as_node(x)
     shape, several = x.shape, axes if isinstance(axes, list | tuple) else [axes]
@@ -146,7 +148,7 @@ def squeeze(x: Operand, axes: Any = None, name: str = "") -> Function:
 
 
 @needs_shapes
-def swapaxes(x: Operand, axis1: Any = 0, axis2: Any = 1, name: str = "") -> Function:
+def swapaxes(x: Operand, axis1: int | Axis = 0, axis2: int | Axis = 1, name: str = "") -> Function:
     """Return two axes exchanged."""
     x = as_node(x)
     rank = len(x.shape)
@@ -188,7 +190,14 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
 
 
 @described("Slice", lambda of: {"axis": of["axis"], "beginIndex": of["begin_index"], "endIndex": of["end_index"]})
-def slice(x: Operand, axis: Any, begin_index: Any, end_index: Any, strides: Any = None, name: str = "") -> Function:
+def slice(
+    x: Operand,
+    axis: int | Axis | Sequence[int | Axis],
+    begin_index: int | Sequence[int],
+    end_index: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    name: str = "",
+) -> Function:
     """Return the elements from `begin_index` to `end_index` (exclusive, 0: the end) along an axis, or along several.
 
     With a stride other than 1 each so many of them, from the last one on if it is negative. Along a sequence axis the
@@ -237,7 +246,7 @@ def steps_from(call: str, x: Function, begin: int, end: int, name: str) -> Funct
     return operator("Slice", begin, end, x, label=name, axis=-1)
 
 
-def _for_axes(label: str, values: Any, count: int) -> list[int]:
+def _for_axes(label: str, values: object, count: int) -> list[int]:
     """Return a whole number for each axis; one stride may count for all of them."""
     numbers = list(values) if isinstance(values, list | tuple) else [values] * (count if label == "strides" else 1)
     if len(numbers) != count:
@@ -246,7 +255,7 @@ def _for_axes(label: str, values: Any, count: int) -> list[int]:
 
 
 @needs_shapes
-def _sliced(x: Function, axis: Any, begin: int, end: int, step: int, name: str) -> Function:
+def _sliced(x: Function, axis: object, begin: int, end: int, step: int, name: str) -> Function:
     shape, rank = x.shape, len(x.shape)
     along = static_axis("slice", axis, rank)
     return taken(x, rank, along, elements("slice", shape, along, begin, end, step), name)
@@ -254,7 +263,7 @@ def _sliced(x: Function, axis: Any, begin: int, end: int, step: int, name: str) 
 
 @described("Splice", lambda of: {"axis": of["axis"]})
 @needs_shapes
-def splice(*operands: Operand, axis: Any = -1, name: str = "") -> Function:
+def splice(*operands: Operand, axis: int | Axis = -1, name: str = "") -> Function:
     """Return the operands, put together along an axis.
 
     Args:

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from cntkpy.cntk_config.base.diagnostics import CallError, shorten
 from cntkpy.networks.builders.python.functions.checks import is_whole
@@ -16,7 +15,9 @@ from cntkpy.networks.builders.python.operations import operators
 from cntkpy.networks.builders.python.operations.operators import Operand, reconcile_dynamic_axes
 
 
-def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
+def gather(
+    seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Sequence[int] | None = None, name: str = ""
+) -> Function:
     """Return the steps whose condition is not 0.
 
     Args:
@@ -36,7 +37,9 @@ def gather(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = N
     return on_an_axis(lambda flags, label: operators.gather(seq, flags, label), condition, name)
 
 
-def scatter(seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Any = None, name: str = "") -> Function:
+def scatter(
+    seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Sequence[int] | None = None, name: str = ""
+) -> Function:
     """Return the steps put where the condition is not 0, zeros elsewhere.
 
     Args:
@@ -68,7 +71,7 @@ def on_an_axis(select: Callable[[Operand, str], Function], condition: Operand, n
     return result if has_steps else select(operators.not_equal(condition, 0), name)
 
 
-def _keeps_length(call: str, pair: Any) -> bool:
+def _keeps_length(call: str, pair: object) -> bool:
     """Return whether the pair says that the length stays."""
     if pair is None:
         return False

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import CallError, shorten
@@ -16,7 +16,10 @@ from cntkpy.networks.builders.python.functions.leaves import placeholder_of
 
 
 def as_block(
-    composite: Function, block_arguments_map: Any, block_op_name: str, block_instance_name: str = ""
+    composite: Function,
+    block_arguments_map: Mapping[Function, object] | Iterable[tuple[Function, object]],
+    block_op_name: str,
+    block_instance_name: str = "",
 ) -> Function:
     """Return a function of placeholders, applied to operands, that counts as one operation.
 

@@ -107,7 +107,7 @@ class Sliding:
 _STILL = {"stride": 1, "autoPadding": False, "dilation": 1}
 
 
-def per_axis(subject: str, values: Any, rank: int, channels: Any) -> list[Any]:
+def per_axis(subject: str, values: object, rank: int, channels: int) -> list[Any]:
     """Return one value for the channels and one for each of `rank` axes; they are flags where `channels` is one."""
     several = list(values) if isinstance(values, list | tuple | np.ndarray) else [values]
     if isinstance(channels, bool):
