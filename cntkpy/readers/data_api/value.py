@@ -141,8 +141,7 @@ class Value(SampleViews):
 
     _read_only = False
 
-    ONE_HOT_SKIP = NO_CLASS
-    """Instead of a class in `one_hot`: a sample of zeros."""
+    ONE_HOT_SKIP = NO_CLASS  # in place of a class: a sample of zeros
 
     def __init__(
         self,

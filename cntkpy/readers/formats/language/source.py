@@ -293,20 +293,15 @@ class SentenceSource:
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
         """Return the pieces of the next minibatches, up to the end of the epoch."""
         groups = self._groups
-        bytes_of_cell = sum(s.dim * s.dtype.itemsize for s in self.streams if not s.sparse)
-        table = self._format.plan(
-            block, groups, position, self._most, min(MAX_GROUP_SAMPLES, MAX_GROUP_DENSE_BYTES // max(bytes_of_cell, 1))
-        )
+        table = self._format.plan(block, groups, position, self._most, _most_samples(self.streams))
         counted = position.counted + np.cumsum(self._format.counts(table))
         if position.epoch_size is not None:
             count = int(np.searchsorted(counted, position.epoch_size, "right")) + 1
             table, counted = table[: count + 1], counted[:count]
         functions, unlabelled = layers(int(table[-1, k.FIRST])), self._format.unlabelled
         sequences, which = functions.sequences_of(table, block.bounds, groups.members, groups.starts, unlabelled)
-        step = table[:-1, k.STEP_BEGIN] + table[:-1, k.STEPS]
-        ended = step == table[:-1, k.LONGEST]
-        after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
-        return Pieces(block, table, sequences, which, position.epoch, position.calls), Run(position, list(after))
+        pieces = Pieces(block, table, sequences, which, position.epoch, position.calls)
+        return pieces, _run_of(table, position, counted)
 
     def _starts_again(self, position: Position) -> bool:
         return self._repeats and position.epoch_size is not None
@@ -321,8 +316,7 @@ class SentenceSource:
         if self._block is not None and now.group < len(self._groups):
             return True
         block = self.corpus.block() if self._block is None else self._next_block()
-        if block is None and self._starts_again(now):
-            block = self.corpus.block()
+        block = self.corpus.block() if block is None and self._starts_again(now) else block
         if block is None:
             return False
         now.number += 1
@@ -353,9 +347,8 @@ class SentenceSource:
             raise ArgumentError(f"this is not the position of a {self._format.kind}")
         self._forget()
         known = {name: value for name, value in state.items() if name in vars(self._position)}
-        if known.get("begin") is not None:
-            known["begin"] = Place(*known["begin"])
-        position = replace(self._position, **known)
+        begin = known.get("begin")
+        position = replace(self._position, **known | {"begin": None if begin is None else Place(*begin)})
         self._go_to(position)
         self._format.prepare(position.minibatch_size)
         if position.begin is not None and not position.over:
@@ -368,6 +361,20 @@ class SentenceSource:
     def close(self) -> None:
         """Stop reading ahead."""
         self._made.close()
+
+
+def _most_samples(streams: Sequence[StreamInformation]) -> int:
+    """Return the most samples that are laid out at once."""
+    bytes_of_cell = sum(stream.dim * stream.dtype.itemsize for stream in streams if not stream.sparse)
+    return min(MAX_GROUP_SAMPLES, MAX_GROUP_DENSE_BYTES // max(bytes_of_cell, 1))
+
+
+def _run_of(table: np.ndarray, position: Position, counted: np.ndarray) -> Run:
+    """Return a position with those after each of the pieces of a table."""
+    step = table[:-1, k.STEP_BEGIN] + table[:-1, k.STEPS]
+    ended = step == table[:-1, k.LONGEST]
+    after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
+    return Run(position, list(after))
 
 
 def _minibatches(
