@@ -10,7 +10,6 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import Array, jnp
@@ -68,7 +67,7 @@ class Flat:
         """Key of the vector among arrays that are named by parameters."""
         return "\n".join(self.names)
 
-    def join(self, arrays: Mapping[str, Any]) -> np.ndarray:
+    def join(self, arrays: Mapping[str, np.ndarray | Array]) -> np.ndarray:
         """Return the vector (NumPy) of arrays by name."""
         return np.concatenate(
             [
@@ -79,9 +78,9 @@ class Flat:
             ]
         )
 
-    def split(self, vector: Any) -> dict[str, Any]:
+    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
         """By name, the arrays of a vector of NumPy; copies, where parameters lie side by side."""
-        values: dict[str, Any] = {}
+        values: dict[str, np.ndarray] = {}
         start = 0
         for matrix in self.matrices:
             columns = vector[start : start + matrix.size].reshape(matrix.rows, -1)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -21,6 +21,9 @@ from cntkpy.networks.builders.python.functions.mixins.values import Valued
 from cntkpy.networks.builders.python.functions.nodes import Input
 from cntkpy.networks.builders.python.functions.per_sample import keep_criterion
 
+if TYPE_CHECKING:
+    from cntkpy.networks.builders.python.functions.function import Function
+
 
 class Called(Valued):
     """A function that is called with other functions, or with data."""
@@ -29,25 +32,25 @@ class Called(Valued):
     _hash: int
 
     @property
-    def placeholders(self) -> tuple[Any, ...]:
+    def placeholders(self) -> tuple[Function, ...]:
         """The inputs that are not known yet."""
         raise NotImplementedError
 
     @property
-    def data_arguments(self) -> tuple[Any, ...]:
+    def data_arguments(self) -> tuple[Function, ...]:
         """The inputs of data that it depends on."""
         raise NotImplementedError
 
-    def _node(self, value: Any) -> NodeValue:
+    def _node(self, value: object) -> NodeValue:
         """Return the node of a function, an array or a number."""
         raise NotImplementedError
 
     @property
-    def signature(self) -> tuple[Any, ...]:
+    def signature(self) -> tuple[Function, ...]:
         """The inputs that a call of it takes, in their order: placeholders, then inputs."""
         return self.placeholders + self.data_arguments
 
-    def argument_map(self, *arguments: Any, **named: Any) -> dict[Any, Any]:
+    def argument_map(self, *arguments: object, **named: object) -> dict[Function, object]:
         """By input, what a call with these arguments gives it.
 
         Raises:
@@ -65,7 +68,7 @@ class Called(Valued):
             by_input[match] = value
         return by_input
 
-    def update_signature(self, *types: Any, **named: Any) -> None:
+    def update_signature(self, *types: object, **named: object) -> None:
         """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
 
         The inputs have the precision of what they meet.
@@ -84,7 +87,7 @@ class Called(Valued):
 
     declare_args = update_signature
 
-    def replace_placeholders(self, substitutions: Mapping[Any, Any]) -> Self:
+    def replace_placeholders(self, substitutions: Mapping[Function, object]) -> Self:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
 
         Returns:
@@ -108,7 +111,7 @@ class Called(Valued):
         self._model, self._hash = None, hash(self.roots)
         return self
 
-    def replace_placeholder(self, substitution: Any) -> Self:
+    def replace_placeholder(self, substitution: object) -> Self:
         """Put an input in the place of the only placeholder of this function.
 
         Args:
@@ -127,7 +130,7 @@ class Called(Valued):
             raise CallError("WrongArguments", message, hint=hint)
         return self.replace_placeholders({placeholders[0]: substitution})
 
-    def _replaced(self, substitutions: Any, order: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
+    def _replaced(self, substitutions: object, order: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
         """Return the replacement of each substituted node.
 
         Raises:
@@ -146,7 +149,7 @@ class Called(Valued):
         return {key.root: self._node(value) for key, value in pairs.items()}
 
 
-def _input_like(kind: Any, name: str) -> NodeValue:
+def _input_like(kind: object, name: str) -> NodeValue:
     """Return an input of a shape, of a type, or like a function."""
     form: Any = getattr(kind, "type", kind) if isinstance(kind, Called) else kind
     shape, sparse, axes = form, False, ()

@@ -13,7 +13,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
@@ -32,6 +32,9 @@ from cntkpy.networks.builders.python.functions.checks import check_number, seed_
 from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host.kinds import HOST
+
+if TYPE_CHECKING:
+    from cntkpy.networks.builders.python.functions.function import Function, Variable
 
 CUSTOM = "customAttributes"
 """The option that holds what a program has attached to an operation, as JSON."""
@@ -184,7 +187,7 @@ class Structure:
         return CustomAttributes(self)
 
     @custom_attributes.setter
-    def custom_attributes(self, values: Mapping[str, Any]) -> None:
+    def custom_attributes(self, values: Mapping[str, object]) -> None:
         """Attach numbers, texts, lists and dictionaries of them by name.
 
         Raises:
@@ -204,7 +207,7 @@ class Structure:
             hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
             raise CallError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
-    def set_attribute(self, name: str, value: Any) -> None:
+    def set_attribute(self, name: str, value: float) -> None:
         """Change the rate or the seed of a dropout, also in functions that were computed and trainers that have begun.
 
         Raises:
@@ -260,13 +263,13 @@ class CustomAttributes(dict[str, Any]):
         super().__init__(function.attached())
         self._function = function
 
-    def _keep(self, changed: dict[str, Any]) -> None:
+    def _keep(self, changed: dict[str, object]) -> None:
         """Attach other items; those that cannot be kept change nothing."""
         self._function.custom_attributes = changed
         super().clear()
         super().update(self._function.attached())
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         self._keep({**self, key: value})
 
     def __delitem__(self, key: str) -> None:
@@ -278,17 +281,17 @@ class CustomAttributes(dict[str, Any]):
         self._keep({**self, **dict(other)})
         return self
 
-    def update(self, *items: Any, **named: Any) -> None:
+    def update(self, *items: Any, **named: object) -> None:
         """Set several items."""
         self._keep({**self, **dict(*items, **named)})
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> Any:
         """Return the item; where it is missing it is set."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, *default: object) -> Any:
         """Remove an item and return it."""
         value = super().get(key, *default) if key in self or default else self[key]
         if key in self:
@@ -313,7 +316,7 @@ _UIDS: WeakKeyDictionary[NodeValue, int] = WeakKeyDictionary()
 _numbers = itertools.count(1)
 
 
-def uid_of(variable: Any) -> str:
+def uid_of(variable: Variable) -> str:
     """Return a name that nothing else of this process has, as CNTK 2 writes it: `Input3`, `Plus12_Output_0`."""
     node = variable.roots[0]
     kind = _kind(variable)
@@ -325,7 +328,7 @@ def uid_of(variable: Any) -> str:
     return f"{kind}{_UIDS[node]}{'_Output_0' if variable.view is View.VALUE and variable.is_output else ''}"
 
 
-def _kind(variable: Any) -> str:
+def _kind(variable: Variable) -> str:
     """Return what a function stands for."""
     kinds = {
         "Input": variable.is_input,
@@ -336,7 +339,7 @@ def _kind(variable: Any) -> str:
     return next((kind for kind, holds in kinds.items() if holds), "Output")
 
 
-def variable_text(variable: Any) -> str:
+def variable_text(variable: Variable) -> str:
     """Return a leaf or an output with its axes and its shape, as CNTK 2 writes it: `Input('x', [#, *], [2 x 3])`.
 
     What has no name is written with its uid.
@@ -351,7 +354,7 @@ def variable_text(variable: Any) -> str:
     return f"{kind}('{name}', [{axes}], [{sizes}])"
 
 
-def signature_text(function: Any, name: str = "") -> str:
+def signature_text(function: Function, name: str = "") -> str:
     """Return a function with the types of its inputs and outputs: `h: Dense(x: Tensor[3]) -> Tensor[2]`.
 
     Args:
@@ -365,12 +368,12 @@ def signature_text(function: Any, name: str = "") -> str:
     return f"{label}({inputs}) -> {outputs if len(function.roots) == 1 else f'Tuple[{outputs}]'}"
 
 
-def _named_type(function: Any) -> str:
+def _named_type(function: Function) -> str:
     """Return a type, behind the name of what has it."""
     return f"{function.name}: {_type_text(function)}" if function.name else _type_text(function)
 
 
-def _type_text(function: Any) -> str:
+def _type_text(function: Function) -> str:
     """Return a type as `cntk.layers.typing` writes it; `Sequence[tensor]` where the shape is not known yet."""
     try:
         axes = ", ".join(map(str, function.shape))
