@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.images import ChannelsLast, as_given, is_image, plain
 from cntkpy.networks.arrays.lazy import Array, jnp

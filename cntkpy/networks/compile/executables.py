@@ -163,7 +163,7 @@ class Program:
         """Return the jitted function of flat arguments and results, and a list that gets the tree of its results."""
         trees: list[Any] = []
 
-        def program(*leaves: Sequence[object]) -> tuple[Array, ...]:
+        def program(*leaves: object) -> tuple[Array, ...]:
             results, result = jax.tree.flatten(self._function(*jax.tree.unflatten(tree, leaves), *static))
             trees[:] = [result]
             return tuple(results)

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import Array, jnp
@@ -78,7 +79,7 @@ class Flat:
             ]
         )
 
-    def split(self, vector: np.ndarray) -> dict[str, np.ndarray]:
+    def split(self, vector: Any) -> dict[str, np.ndarray]:
         """By name, the arrays of a vector of NumPy; copies, where parameters lie side by side."""
         values: dict[str, np.ndarray] = {}
         start = 0

@@ -43,8 +43,8 @@ class NodeTime:
 def time_nodes(
     network: ValidatedNetwork,
     names: Sequence[str],
-    parameters: Mapping[str, Array],
-    state: Mapping[str, Array],
+    parameters: Mapping[str, Any],
+    state: Mapping[str, Any],
     batch: Batch,
     training: bool,
 ) -> list[NodeTime]:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 
@@ -20,7 +20,7 @@ class Backend(Protocol):
     """Computes and trains functions; `install` chooses it."""
 
     def evaluate(
-        self, function: Evaluated, arguments: object, outputs: Sequence[Function], as_numpy: bool = True
+        self, function: Function, arguments: object, outputs: Sequence[Function], as_numpy: bool = True
     ) -> Any:
         """See `Evaluated.eval`."""
         ...
@@ -39,7 +39,7 @@ class Backend(Protocol):
 
     def grad(
         self,
-        function: Evaluated,
+        function: Function,
         at: object,
         wrt: Function | Iterable[Function] | None,
         outputs: Function | Iterable[Function] | None,
@@ -146,7 +146,7 @@ class Evaluated:
         """
         del device
         wanted = self._wanted(outputs)
-        return installed().evaluate(self, arguments, wanted, bool(as_numpy))
+        return installed().evaluate(cast("Function", self), arguments, wanted, bool(as_numpy))
 
     def forward(
         self,
@@ -230,7 +230,7 @@ class Evaluated:
         del device
         if grad_root is not None:
             (grad_root,) = functions_of("grad_root", grad_root)
-        return installed().grad(self, at, wrt, outputs, grad_root, bool(as_numpy))
+        return installed().grad(cast("Function", self), at, wrt, outputs, grad_root, bool(as_numpy))
 
     def train(
         self,
