@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,8 @@ from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.files.model_file import as_reread, load_model, save_model
 from cntkpy.networks.graph.network import Network
 
-if TYPE_CHECKING:
-    from cntkpy.networks.builders.python.functions.function import Function
 
-
-def save(function: Function, filename: str | Path, format: object) -> None:
+def save(function: Any, filename: str | Path, format: object) -> None:
     """Write a function to a file; see `Function.save`."""
     path = check_path("the name of a model file", filename)
     if are_free(function.roots):
@@ -47,7 +44,7 @@ def save(function: Function, filename: str | Path, format: object) -> None:
     save_model(path, function.network)
 
 
-def restore(function: Function, filename: str | Path) -> None:
+def restore(function: Any, filename: str | Path) -> None:
     """Take the values of parameters from a model file; see `Function.restore`."""
     known = load_model(filename).nodes
     arrays: dict[Any, NDArray[Any]] = {}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.nodes.host.kinds import HOST, HostFunction, StoredHost
-
-if TYPE_CHECKING:
-    from cntkpy.networks.builders.python.functions.function import Function
 
 Factory = Callable[[Sequence[Any], str, StoredHost], HostFunction]
 """Makes the code of a node of a model of its operands, its name, and what was stored."""
@@ -18,7 +15,7 @@ FACTORIES: dict[str, Factory] = {}
 """By the name of the operation."""
 
 
-def revive(value: NodeValue, operands: Sequence[Function]) -> None:
+def revive(value: NodeValue, operands: Sequence[Any]) -> None:
     """Give a node of a model that was read its Python code, if that is registered."""
     host = value.options.get(HOST)
     if isinstance(host, StoredHost) and host.operation in FACTORIES:

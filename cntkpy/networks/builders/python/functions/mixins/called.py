@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -21,9 +21,6 @@ from cntkpy.networks.builders.python.functions.mixins.values import Valued
 from cntkpy.networks.builders.python.functions.nodes import Input
 from cntkpy.networks.builders.python.functions.per_sample import keep_criterion
 
-if TYPE_CHECKING:
-    from cntkpy.networks.builders.python.functions.function import Function
-
 
 class Called(Valued):
     """A function that is called with other functions, or with data."""
@@ -32,12 +29,12 @@ class Called(Valued):
     _hash: int
 
     @property
-    def placeholders(self) -> tuple[Function, ...]:
+    def placeholders(self) -> tuple[Any, ...]:
         """The inputs that are not known yet."""
         raise NotImplementedError
 
     @property
-    def data_arguments(self) -> tuple[Function, ...]:
+    def data_arguments(self) -> tuple[Any, ...]:
         """The inputs of data that it depends on."""
         raise NotImplementedError
 
@@ -46,11 +43,11 @@ class Called(Valued):
         raise NotImplementedError
 
     @property
-    def signature(self) -> tuple[Function, ...]:
+    def signature(self) -> tuple[Any, ...]:
         """The inputs that a call of it takes, in their order: placeholders, then inputs."""
         return self.placeholders + self.data_arguments
 
-    def argument_map(self, *arguments: object, **named: object) -> dict[Function, object]:
+    def argument_map(self, *arguments: object, **named: object) -> dict[Any, object]:
         """By input, what a call with these arguments gives it.
 
         Raises:
@@ -87,7 +84,7 @@ class Called(Valued):
 
     declare_args = update_signature
 
-    def replace_placeholders(self, substitutions: Mapping[Function, object]) -> Self:
+    def replace_placeholders(self, substitutions: Mapping[Any, object]) -> Self:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
 
         Returns:

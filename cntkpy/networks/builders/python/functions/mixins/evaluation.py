@@ -7,43 +7,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 
 if TYPE_CHECKING:
     from cntkpy.networks.builders.brainscript.node_values import NodeValue
-    from cntkpy.networks.builders.python.functions.function import Function
 
 
 class Backend(Protocol):
     """Computes and trains functions; `install` chooses it."""
 
-    def evaluate(
-        self, function: Function, arguments: object, outputs: Sequence[Function], as_numpy: bool = True
-    ) -> Any:
+    def evaluate(self, function: Any, arguments: object, outputs: Sequence[Any], as_numpy: bool = True) -> Any:
         """See `Evaluated.eval`."""
         ...
 
     def forward(
-        self, arguments: object, outputs: Sequence[Function], kept: Sequence[Function], as_numpy: bool
+        self, arguments: object, outputs: Sequence[Any], kept: Sequence[Any], as_numpy: bool
     ) -> tuple[Any, dict[Any, Any]]:
         """See `Evaluated.forward`."""
         ...
 
     def backward(
-        self, state: object, roots: Mapping[Function, object], variables: Iterable[Function], as_numpy: bool
+        self, state: object, roots: Mapping[Any, object], variables: Iterable[Any], as_numpy: bool
     ) -> dict[Any, Any]:
         """See `Evaluated.backward`."""
         ...
 
     def grad(
         self,
-        function: Function,
+        function: Any,
         at: object,
-        wrt: Function | Iterable[Function] | None,
-        outputs: Function | Iterable[Function] | None,
-        root: Function | None,
+        wrt: Any,
+        outputs: Any,
+        root: Any,
         as_numpy: bool,
     ) -> Any:
         """See `Evaluated.grad`."""
@@ -60,7 +57,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def print_node_timing(self) -> Callable[[Evaluated], None]:
+    def print_node_timing(self) -> Callable[[Any], None]:
         """See `Evaluated.print_node_timing`."""
         ...
 
@@ -93,12 +90,12 @@ class Evaluated:
     """
 
     @property
-    def outputs(self) -> tuple[Function, ...]:
+    def outputs(self) -> tuple[Any, ...]:
         """Its values, a function each."""
         raise NotImplementedError
 
     @property
-    def output(self) -> Function:
+    def output(self) -> Any:
         """Its only value."""
         raise NotImplementedError
 
@@ -106,7 +103,7 @@ class Evaluated:
         """Return the nodes that it depends on, and its own."""
         raise NotImplementedError
 
-    def _wanted(self, outputs: Function | Iterable[Function] | None) -> Sequence[Function]:
+    def _wanted(self, outputs: Evaluated | Iterable[Evaluated] | None) -> Sequence[Any]:
         """Return the functions to compute.
 
         Raises:
@@ -126,7 +123,7 @@ class Evaluated:
     def eval(
         self,
         arguments: object = None,
-        outputs: Function | Iterable[Function] | None = None,
+        outputs: Evaluated | Iterable[Evaluated] | None = None,
         device: object = None,
         as_numpy: bool = True,
     ) -> Any:
@@ -146,13 +143,13 @@ class Evaluated:
         """
         del device
         wanted = self._wanted(outputs)
-        return installed().evaluate(cast("Function", self), arguments, wanted, bool(as_numpy))
+        return installed().evaluate(self, arguments, wanted, bool(as_numpy))
 
     def forward(
         self,
         arguments: object,
-        outputs: Function | Iterable[Function] | None = None,
-        keep_for_backward: Function | Iterable[Function] | None = None,
+        outputs: Evaluated | Iterable[Evaluated] | None = None,
+        keep_for_backward: Evaluated | Iterable[Evaluated] | None = None,
         device: object = None,
         as_numpy: bool = True,
     ) -> tuple[Any, dict[Any, Any]]:
@@ -178,7 +175,7 @@ class Evaluated:
         return installed().forward(arguments, wanted, kept, as_numpy)
 
     def backward(
-        self, state: object, root_gradients: object, variables: Iterable[Function], as_numpy: bool = True
+        self, state: object, root_gradients: object, variables: Iterable[Evaluated], as_numpy: bool = True
     ) -> Any:
         """Gradients of the sum of outputs, each multiplied by what is given for it.
 
@@ -206,11 +203,11 @@ class Evaluated:
     def grad(
         self,
         at: object = None,
-        wrt: Function | Iterable[Function] | None = None,
-        outputs: Function | Iterable[Function] | None = None,
+        wrt: Evaluated | Iterable[Evaluated] | None = None,
+        outputs: Evaluated | Iterable[Evaluated] | None = None,
         device: object = None,
         as_numpy: bool = True,
-        grad_root: Function | None = None,
+        grad_root: Evaluated | None = None,
     ) -> Any:
         """Return the gradient of the sum of this function over some data, in training mode; see `forward`.
 
@@ -230,7 +227,7 @@ class Evaluated:
         del device
         if grad_root is not None:
             (grad_root,) = functions_of("grad_root", grad_root)
-        return installed().grad(cast("Function", self), at, wrt, outputs, grad_root, bool(as_numpy))
+        return installed().grad(self, at, wrt, outputs, grad_root, bool(as_numpy))
 
     def train(
         self,
@@ -286,7 +283,7 @@ class Evaluated:
         installed().print_node_timing(self)
 
 
-def functions_of(subject: str, functions: object) -> tuple[Function, ...]:
+def functions_of(subject: str, functions: object) -> tuple[Any, ...]:
     """Return some functions; one alone is its values."""
     several: Any = functions.outputs if isinstance(functions, Evaluated) else functions
     listed: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]

@@ -13,7 +13,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
@@ -32,9 +32,6 @@ from cntkpy.networks.builders.python.functions.checks import check_number, seed_
 from cntkpy.networks.builders.python.functions.nodes import ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host.kinds import HOST
-
-if TYPE_CHECKING:
-    from cntkpy.networks.builders.python.functions.function import Function, Variable
 
 CUSTOM = "customAttributes"
 """The option that holds what a program has attached to an operation, as JSON."""
@@ -316,7 +313,7 @@ _UIDS: WeakKeyDictionary[NodeValue, int] = WeakKeyDictionary()
 _numbers = itertools.count(1)
 
 
-def uid_of(variable: Variable) -> str:
+def uid_of(variable: Any) -> str:
     """Return a name that nothing else of this process has, as CNTK 2 writes it: `Input3`, `Plus12_Output_0`."""
     node = variable.roots[0]
     kind = _kind(variable)
@@ -328,7 +325,7 @@ def uid_of(variable: Variable) -> str:
     return f"{kind}{_UIDS[node]}{'_Output_0' if variable.view is View.VALUE and variable.is_output else ''}"
 
 
-def _kind(variable: Variable) -> str:
+def _kind(variable: Any) -> str:
     """Return what a function stands for."""
     kinds = {
         "Input": variable.is_input,
@@ -339,7 +336,7 @@ def _kind(variable: Variable) -> str:
     return next((kind for kind, holds in kinds.items() if holds), "Output")
 
 
-def variable_text(variable: Variable) -> str:
+def variable_text(variable: Any) -> str:
     """Return a leaf or an output with its axes and its shape, as CNTK 2 writes it: `Input('x', [#, *], [2 x 3])`.
 
     What has no name is written with its uid.
@@ -354,7 +351,7 @@ def variable_text(variable: Variable) -> str:
     return f"{kind}('{name}', [{axes}], [{sizes}])"
 
 
-def signature_text(function: Function, name: str = "") -> str:
+def signature_text(function: Any, name: str = "") -> str:
     """Return a function with the types of its inputs and outputs: `h: Dense(x: Tensor[3]) -> Tensor[2]`.
 
     Args:
@@ -368,12 +365,12 @@ def signature_text(function: Function, name: str = "") -> str:
     return f"{label}({inputs}) -> {outputs if len(function.roots) == 1 else f'Tuple[{outputs}]'}"
 
 
-def _named_type(function: Function) -> str:
+def _named_type(function: Any) -> str:
     """Return a type, behind the name of what has it."""
     return f"{function.name}: {_type_text(function)}" if function.name else _type_text(function)
 
 
-def _type_text(function: Function) -> str:
+def _type_text(function: Any) -> str:
     """Return a type as `cntk.layers.typing` writes it; `Sequence[tensor]` where the shape is not known yet."""
     try:
         axes = ", ".join(map(str, function.shape))
