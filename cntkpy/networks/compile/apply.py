@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.images import ChannelsLast, as_given, is_image, plain
 from cntkpy.networks.arrays.lazy import Array, jnp
@@ -11,6 +11,9 @@ from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.graph.axes import operating
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.call import Call, Context, masked
+
+if TYPE_CHECKING:
+    from cntkpy.networks.arrays.images import Turned
 
 
 def _aligned(node: Node, arrays: Sequence[Array]) -> list[Array]:
@@ -29,12 +32,12 @@ def apply(node: Node, arrays: Sequence[Array], context: Context, order: int = 0)
     return plain(apply_to_images(node, arrays, context, order))
 
 
-def apply_to_images(node: Node, arrays: Sequence[object], context: Context, order: int = 0) -> Any:
+def apply_to_images(node: Node, arrays: Sequence[object], context: Context, order: int = 0) -> Array | Turned:
     """As `apply`; operands and the result may have their channels last."""
     return context.numbers.value(node, _computed(node, arrays, context.on(operating(node)), order))
 
 
-def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -> Any:
+def _computed(node: Node, arrays: Sequence[Any], context: Context, order: int) -> Array | Turned:
     """Return the result of the forward function."""
     kind = node.kind
     assert kind.forward is not None, kind.name

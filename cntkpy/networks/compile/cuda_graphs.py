@@ -6,10 +6,45 @@ results are the same. Numbers: docs/decisions/2026-11-27-loops-as-cuda-graphs.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cntkpy.networks.arrays.lazy import jax
+
+if TYPE_CHECKING:
+    from jax import Array
+
+    class Compiled(Protocol):
+        """A compiled program; JAX's own class is annotated in part."""
+
+        def __call__(self, *arguments: object) -> Sequence[Array]: ...
+
+    class Lowered(Protocol):
+        """A program before it is compiled; JAX's own class is annotated in part."""
+
+        def as_text(self) -> str: ...
+        def compile(self, compiler_options: Mapping[str, object] | None = None) -> Compiled: ...
+
+    class Client(Protocol):
+        """The backend of a device; JAX's own class has no annotations."""
+
+        @property
+        def platform_version(self) -> str: ...
+
+    class Device(Protocol):
+        """A device; JAX's own class has no annotations."""
+
+        @property
+        def id(self) -> int: ...
+        @property
+        def process_index(self) -> int: ...
+        @property
+        def platform(self) -> str: ...
+        @property
+        def device_kind(self) -> str: ...
+        @property
+        def client(self) -> Client: ...
+
 
 __all__ = ["compile_lowered", "has_one_simple_loop"]
 
@@ -20,7 +55,7 @@ WHOLE_LOOP: dict[str, Any] = {
 """Options of XLA: what it records in graphs without being asked for, and loops."""
 
 
-def compile_lowered(lowered: Any, devices: Sequence[Any]) -> Any:
+def compile_lowered(lowered: Lowered, devices: Sequence[Device]) -> Compiled:
     """Compile a result of `jax.jit(...).lower` for these devices."""
     is_one_cuda = len(devices) == 1 and "cuda" in devices[0].client.platform_version
     if is_one_cuda and has_one_simple_loop(lowered.as_text()):

@@ -186,7 +186,9 @@ def _grid(batch: Batch, inputs: Sequence[Node]) -> tuple[int, int]:
     return (1, 1)
 
 
-def compile_network(network: ValidatedNetwork, names: Iterable[str], training: bool = False) -> Callable[..., Any]:
+def compile_network(
+    network: ValidatedNetwork, names: Iterable[str], training: bool = False
+) -> Callable[..., tuple[dict[str, Array], dict[str, Array]]]:
     """Return a pure function that computes nodes.
 
     Args:
@@ -224,7 +226,7 @@ def compile_network(network: ValidatedNetwork, names: Iterable[str], training: b
 
 def compile_gradient(
     network: ValidatedNetwork, criterion: str, names: Iterable[str] = (), flats: Sequence[Flat] = ()
-) -> Callable[..., Any]:
+) -> Callable[..., tuple[dict[str, Array | RowGradient], dict[str, Array], dict[str, Array]]]:
     """Return a pure function that computes nodes in training mode, and the gradient of the sum of one of them.
 
     Args:
@@ -253,7 +255,7 @@ def compile_gradient(
         batch: Batch,
         key: Array | None = None,
         settings: Settings = DEFAULT_SETTINGS,
-    ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Array]]:
+    ) -> tuple[dict[str, Array | RowGradient], dict[str, Array], dict[str, Array]]:
         rows = {
             name: batch.inputs[source].rows
             for name, source in by_rows.items()
@@ -262,7 +264,9 @@ def compile_gradient(
         gathered = {name: jnp.take(parameters[name], index, axis=0, mode="clip") for name, index in rows.items()}
         dense = {name: array for name, array in parameters.items() if name not in rows}
 
-        def loss(variables: tuple[dict[str, Array], dict[str, Array]]) -> tuple[Array, Any]:
+        def loss(
+            variables: tuple[dict[str, Array], dict[str, Array]],
+        ) -> tuple[Array, tuple[dict[str, Array], dict[str, Array]]]:
             dense, gathered = variables
             named = {name: parameters[name] for name in rows} | dense
             matrices: dict[tuple[str, ...], Array] = {}
@@ -296,7 +300,9 @@ def kept_lengths(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if is_kept(node.axis)]
 
 
-def own_mask(node: Node, value: Any, batch: Batch, masks: Mapping[str, Array]) -> Bool[Array, "T S"] | None:
+def own_mask(
+    node: Node, value: Array | np.ndarray, batch: Batch, masks: Mapping[str, Array]
+) -> Bool[Array, "T S"] | None:
     """Return the mask of a node's samples.
 
     Args:

@@ -23,12 +23,12 @@ import logging
 import os
 import platform
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -38,6 +38,24 @@ from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.networks.arrays.lazy import cache_folder, default_device, jax
 from cntkpy.networks.compile.cuda_graphs import compile_lowered
 from cntkpy.networks.graph.network import Network, Node
+
+if TYPE_CHECKING:
+    from jax import Array
+
+    from cntkpy.networks.compile.cuda_graphs import Compiled, Device, Lowered
+
+    class Jitted(Protocol):
+        """What `jax.jit` returns."""
+
+        def __call__(self, *arguments: object) -> Sequence[Array]: ...
+        def lower(self, *arguments: object) -> Lowered: ...
+
+    class PyTreeDef(Protocol):
+        """The form of a tree; JAX's own class has no annotations."""
+
+        @property
+        def num_leaves(self) -> int: ...
+
 
 log = logging.getLogger("cntkpy.networks")
 
@@ -83,10 +101,10 @@ class Program:
     def __init__(
         self,
         function: Callable[..., Any],
-        identity: Any,
+        identity: object,
         donate: int = 0,
         static: int = 0,
-        devices: Sequence[Any] = (),
+        devices: Sequence[Device] = (),
         describe: Callable[..., str] = lambda *arguments: "",
     ) -> None:
         self._function, self._identity, self._donate, self._static = function, identity, donate, static
@@ -99,18 +117,18 @@ class Program:
         """Number of argument shapes so far."""
         return len(self._compiled)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         """Return the results for these arguments."""
         leaves, tree, static = self._flat(arguments)
         return self._found(arguments, leaves, tree, static)(leaves)
 
-    def find(self, *arguments: Any) -> None:
+    def find(self, *arguments: object) -> None:
         """Compile for arguments of these shapes before the arguments themselves take memory."""
         self._found(arguments, *self._flat(arguments))
 
     def _found(
-        self, arguments: tuple[Any, ...], leaves: list[Any], tree: Any, static: tuple[Any, ...]
-    ) -> Callable[[list[Any]], Any]:
+        self, arguments: tuple[object, ...], leaves: Sequence[object], tree: PyTreeDef, static: tuple[object, ...]
+    ) -> Callable[[Sequence[object]], Any]:
         """Return the program for these arguments, which are `leaves`, `tree` and `static`."""
         key = (tree, static, tuple(_kind(leaf) for leaf in leaves))
         compiled = self._compiled.get(key)
@@ -120,30 +138,32 @@ class Program:
             self._compiled[key] = compiled
         return compiled
 
-    def lower(self, *arguments: Any) -> Any:
+    def lower(self, *arguments: object) -> Lowered:
         """As the method of `jax.jit`."""
         leaves, tree, static = self._flat(arguments)
         return self._jit(self._donated(arguments), tree, static, KEPT)[0].lower(*leaves)
 
-    def _flat(self, arguments: tuple[Any, ...]) -> tuple[list[Any], Any, tuple[Any, ...]]:
+    def _flat(self, arguments: tuple[object, ...]) -> tuple[list[object], PyTreeDef, tuple[object, ...]]:
         count = len(arguments) - self._static
         leaves, tree = jax.tree.flatten(arguments[:count])
         return leaves, tree, arguments[count:]
 
-    def _donated(self, arguments: tuple[Any, ...]) -> int:
+    def _donated(self, arguments: tuple[object, ...]) -> int:
         """Return the number of arrays are taken over."""
         return len(jax.tree.leaves(arguments[: self._donate]))
 
-    def _reason(self, arguments: tuple[Any, ...]) -> str:
+    def _reason(self, arguments: tuple[object, ...]) -> str:
         """Why a program is compiled, for the log."""
         text = f"for a new shape of minibatches ({len(self._compiled) + 1} so far)"
         return ": ".join(filter(None, (text, self._describe(*arguments))))
 
-    def _jit(self, donated: int, tree: Any, static: tuple[Any, ...], name: str) -> tuple[Any, list[Any]]:
+    def _jit(
+        self, donated: int, tree: PyTreeDef, static: tuple[object, ...], name: str
+    ) -> tuple[Jitted, list[PyTreeDef]]:
         """Return the jitted function of flat arguments and results, and a list that gets the tree of its results."""
         trees: list[Any] = []
 
-        def program(*leaves: Any) -> Any:
+        def program(*leaves: object) -> tuple[Array, ...]:
             results, result = jax.tree.flatten(self._function(*jax.tree.unflatten(tree, leaves), *static))
             trees[:] = [result]
             return tuple(results)
@@ -152,8 +172,14 @@ class Program:
         return jax.jit(program, donate_argnums=tuple(range(donated))), trees
 
     def _find(
-        self, path: Path | None, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
-    ) -> Callable[[list[Any]], Any]:
+        self,
+        path: Path | None,
+        reason: str,
+        donated: int,
+        leaves: Sequence[object],
+        tree: PyTreeDef,
+        static: tuple[object, ...],
+    ) -> Callable[[Sequence[object]], Any]:
         """Return the program for these shapes: read from the cache, or compiled and kept."""
         if path is None:
             compiled, trees = self._jit(donated, tree, static, JITTED)
@@ -166,8 +192,8 @@ class Program:
         return lambda leaves: _in_form(program(*leaves), result)
 
     def _made(
-        self, reason: str, donated: int, leaves: list[Any], tree: Any, static: tuple[Any, ...]
-    ) -> tuple[Any, Any]:
+        self, reason: str, donated: int, leaves: Sequence[object], tree: PyTreeDef, static: tuple[object, ...]
+    ) -> tuple[Compiled, PyTreeDef]:
         """Return a compiled program and the tree of its results."""
         jitted, trees = self._jit(donated, tree, static, KEPT)
         with _logged_if_slow(reason), _not_kept_by_jax():
@@ -175,7 +201,7 @@ class Program:
         memory.release_freed()  # compiling takes 50 to 100 MB
         return compiled, trees[0]
 
-    def _path(self, leaves: list[Any], tree: Any, static: tuple[Any, ...]) -> Path | None:
+    def _path(self, leaves: Sequence[object], tree: PyTreeDef, static: tuple[object, ...]) -> Path | None:
         """Return the path of the program in the cache; None if it is not kept."""
         folder = cache_folder()
         if folder is None:
@@ -194,11 +220,11 @@ class Program:
         return folder / FOLDER / (name + SUFFIX)
 
 
-def _in_form(results: Any, tree: Any) -> Any:
+def _in_form(results: Sequence[Array], tree: PyTreeDef) -> Any:
     return jax.tree.unflatten(tree, results)
 
 
-def _kind(leaf: Any) -> Any:
+def _kind(leaf: Any) -> Hashable:
     """Return the key of an argument that selects the program inside a process."""
     if _of_numpy(leaf):
         return leaf.shape, leaf.dtype
@@ -208,11 +234,11 @@ def _kind(leaf: Any) -> Any:
     return leaf.__class__
 
 
-def _of_numpy(leaf: Any) -> bool:
+def _of_numpy(leaf: object) -> TypeGuard[np.ndarray | np.generic]:
     return isinstance(leaf, (np.ndarray, np.generic))
 
 
-def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
+def _described(leaf: Any, devices: Sequence[Device]) -> tuple[object, ...]:
     """Return the same for all runs; of several devices with what lies on each.
 
     Raises:
@@ -235,7 +261,7 @@ def _described(leaf: Any, devices: Sequence[Any]) -> tuple[Any, ...]:
 # ---- what decides how a program is compiled
 
 
-def digest(*values: Any) -> str:
+def digest(*values: object) -> str:
     """Return a digest of data: numbers, texts, arrays, containers, data classes, functions, networks.
 
     Functions count with their code and what they close over. Of networks counts what their programs depend on, not the
@@ -248,7 +274,7 @@ def digest(*values: Any) -> str:
     seen: dict[int, int] = {}
     kept: list[Any] = []  # so that no identity is used twice
 
-    def feed(value: Any) -> None:
+    def feed(value: object) -> None:
         if value is None or isinstance(value, (bool, int, float, str, bytes)):
             result.update(f"{type(value).__name__}:{value!r};".encode())
             return
@@ -267,7 +293,7 @@ def digest(*values: Any) -> str:
     return result.hexdigest()
 
 
-def _parts(value: Any) -> Sequence[Any]:
+def _parts(value: object) -> Sequence[object]:
     """Return the parts of an object."""
     for types, parts in _PARTS:
         if isinstance(value, types):
@@ -277,17 +303,17 @@ def _parts(value: Any) -> Sequence[Any]:
     raise Unknown(f"{type(value).__module__}.{type(value).__qualname__} cannot be described")
 
 
-def _of_function(function: FunctionType) -> Sequence[Any]:
+def _of_function(function: FunctionType) -> Sequence[object]:
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     extra = (function.__module__, function.__qualname__, function.__defaults__, function.__kwdefaults__)
     return [*extra, function.__code__, *cells]
 
 
-def _of_code(code: CodeType) -> Sequence[Any]:
+def _of_code(code: CodeType) -> Sequence[object]:
     return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, *code.co_consts]
 
 
-def _of_network(network: Network) -> Sequence[Any]:
+def _of_network(network: Network) -> Sequence[object]:
     changing = sorted(network.changing)
     return [
         network.precision,
@@ -297,7 +323,7 @@ def _of_network(network: Network) -> Sequence[Any]:
     ]
 
 
-def _of_node(node: Node) -> Sequence[Any]:
+def _of_node(node: Node) -> Sequence[object]:
     value = node.value
     inlined = value is not None and (value.size == 1 if node.is_parameter else not node.kind.precompute)
     return [
@@ -330,7 +356,7 @@ _PARTS: list[tuple[Any, Callable[[Any], Sequence[Any]]]] = [
 
 
 @functools.cache
-def _surroundings(device: Any) -> str:
+def _surroundings(device: Device) -> str:
     """Return a digest of versions, sources, settings, the machine and the default device."""
     root = Path(__file__).resolve().parents[2]
     sources: list[tuple[str, int, int]] = []
@@ -373,7 +399,7 @@ def _not_kept_by_jax() -> Generator[None]:
             jax.config.update(name, previous_value)
 
 
-def _write(path: Path, compiled: Any, result: Any) -> None:
+def _write(path: Path, compiled: Compiled, result: PyTreeDef) -> None:
     """Keep a program; it is not needed, so nothing is said where that fails."""
     from jax.experimental.serialize_executable import serialize
 
@@ -395,7 +421,7 @@ def _write(path: Path, compiled: Any, result: Any) -> None:
         log.debug("A program is not kept: %s", error)
 
 
-def _read(path: Path, arguments: int, devices: Sequence[Any]) -> tuple[Any, Any] | None:
+def _read(path: Path, arguments: int, devices: Sequence[Device]) -> tuple[Compiled, PyTreeDef] | None:
     """Return a kept program and the tree of its results; None: there is none, or it is damaged."""
     try:
         if not is_private(path.parent):
@@ -422,7 +448,7 @@ def _read(path: Path, arguments: int, devices: Sequence[Any]) -> tuple[Any, Any]
         return None
 
 
-def _form(tree: Any) -> Any:
+def _form(tree: object) -> object:
     """Containers as JSON; tuples with names lose them.
 
     Raises:

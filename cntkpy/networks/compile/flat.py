@@ -68,7 +68,7 @@ class Flat:
         """Key of the vector among arrays that are named by parameters."""
         return "\n".join(self.names)
 
-    def join(self, arrays: Mapping[str, Any]) -> np.ndarray:
+    def join(self, arrays: Mapping[str, np.ndarray | Array]) -> np.ndarray:
         """Return the vector (NumPy) of arrays by name."""
         return np.concatenate(
             [
@@ -79,9 +79,9 @@ class Flat:
             ]
         )
 
-    def split(self, vector: Any) -> dict[str, Any]:
+    def split(self, vector: Any) -> dict[str, np.ndarray]:
         """By name, the arrays of a vector of NumPy; copies, where parameters lie side by side."""
-        values: dict[str, Any] = {}
+        values: dict[str, np.ndarray] = {}
         start = 0
         for matrix in self.matrices:
             columns = vector[start : start + matrix.size].reshape(matrix.rows, -1)

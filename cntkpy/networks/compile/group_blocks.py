@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.arrays.products import by_slot
@@ -69,7 +68,9 @@ def _in_blocks(
     grid = context.grid(None)
     size = steps_of_block(context.T, elements, one_slot=True)
 
-    def block(same: Mapping[Node, Array], number: Array, value: Any, place: Array) -> list[Array]:
+    def block(
+        same: Mapping[Node, Array], number: Array, value: tuple[Sequence[Array], Sequence[Array | None]], place: Array
+    ) -> list[Array]:
         sequences, grid = value
         key = None if context.key is None else jax.random.fold_in(context.key, number * context.T + place)
         mask, to_start, to_end = (None if array is None else array[:, None] for array in grid)
@@ -80,7 +81,7 @@ def _in_blocks(
         group_steps = GroupSteps(plan, nodes, now, whole, inner)
         return [group_steps.value(node)[:, 0] for node in wanted]
 
-    def slot(value: Any) -> list[Array]:
+    def slot(value: tuple[object, tuple[Array, ...]]) -> list[Array]:
         sequences, (number, *same) = value
         same = dict(zip(steps, same, strict=True))
         return in_blocks(lambda arrays, place: block(same, number, arrays, place), sequences, size)

@@ -23,6 +23,8 @@ from cntkpy.networks.nodes.call import Context
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+    from cntkpy.networks.arrays.sparse import Sparse
+
 __all__ = ["JoinedProduct", "dense", "differentiable_loop", "joined_products"]
 
 Values = Mapping[Node, Any]
@@ -200,7 +202,7 @@ def _added(product: Node, plan: Plan, members: set[Node], kept: set[Node], passe
     return sorted(nodes, key=lambda leaf: not leaf.has_layout)
 
 
-def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, Any], Any]:
+def differentiable_loop(values: Loop, run: Loop) -> Callable[..., Any]:
     """Return a loop whose gradient by the weights of products is computed after it.
 
     Args:
@@ -229,7 +231,7 @@ def differentiable_loop(values: Loop, run: Loop) -> Callable[[list[Array], Any, 
     return custom_gradient(forward, backward, primal)
 
 
-def dense(value: Any, node: Node) -> Float[Array, "T S ..."]:
+def dense(value: Array | Sparse, node: Node) -> Float[Array, "T S ..."]:
     """Return a value with minibatch data, not sparse."""
     return value.dense(node.shape) if is_sparse(value) else value
 

@@ -22,6 +22,7 @@ from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes.call import Context
 
 if TYPE_CHECKING:
+    from jax.extend.core import Primitive
     from jaxtyping import Float
 
 
@@ -107,7 +108,7 @@ _CHEAP = frozenset({*_ARITHMETIC, *_FORM, "and", "or", "not"})
 """Operations that the backward pass of a step repeats, because to store their results would take as long."""
 
 
-def _is_kept(operation: Any, *_: Any, **__: Any) -> bool:
+def _is_kept(operation: Primitive, *_: object, **__: object) -> bool:
     return operation.name not in _CHEAP
 
 

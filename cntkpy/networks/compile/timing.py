@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cntkpy.networks.arrays.batch import Batch
-from cntkpy.networks.arrays.lazy import jax, jnp
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
 from cntkpy.networks.compile.evaluate import compute, context_of
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes.call import DEFAULT_SETTINGS, Context
+
+if TYPE_CHECKING:
+    Run = Callable[[list[object]], object]
 
 REPEATS = 10
 """Runs whose least time counts, after one that compiles."""
@@ -66,9 +69,9 @@ def time_nodes(
         shared = context.apart()
 
         def run(
-            values: list[Any],
+            values: list[object],
             component: list[Node] = component,
-            sources: Any = sources,
+            sources: Sequence[Node] = sources,
             previous_context: Context = shared,
         ) -> Any:
             known = dict(zip(sources, values, strict=True))
@@ -85,14 +88,14 @@ def time_nodes(
     return node_times
 
 
-def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+def _with_gradient(run: Run) -> Run:
     """Return a function for the value and the gradient of the sum by all inputs that are arrays of numbers."""
 
-    def total(numbers: dict[int, Any], values: list[Any]) -> Any:
+    def total(numbers: dict[int, Array], values: list[object]) -> Any:
         leaves = jax.tree.leaves(run([numbers.get(index, value) for index, value in enumerate(values)]))
         return sum((jnp.sum(leaf) for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)), jnp.zeros(()))
 
-    def both(values: list[Any]) -> Any:
+    def both(values: list[Any]) -> tuple[Array, dict[int, Array]]:
         kinds = {index: value for index, value in enumerate(values) if hasattr(value, "dtype")}
         numbers = {key: kind for key, kind in kinds.items() if jnp.issubdtype(kind.dtype, jnp.floating)}
         return jax.value_and_grad(total)(numbers, values)
@@ -100,7 +103,7 @@ def _with_gradient(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any
     return jax.jit(both)
 
 
-def _least(function: Callable[[list[Any]], Any], arguments: list[Any]) -> float:
+def _least(function: Run, arguments: list[object]) -> float:
     """Return the least time of several runs."""
     jax.block_until_ready(function(arguments))
     times: list[float] = []

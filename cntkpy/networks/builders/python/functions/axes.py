@@ -130,23 +130,23 @@ class Axis:
         return Axis(f"{name}{next(_numbers)}")
 
 
-def axis_name(axis: Any) -> str:
+def axis_name(axis: object) -> str:
     """Return the name of the sequence axis that an argument names; "" for the one of inputs that name none."""
     name = "" if axis is None else axis.name if isinstance(axis, Axis) else str(axis)
     return "" if name == DEFAULT_AXIS else name
 
 
-def is_batch(axis: Any) -> bool:
+def is_batch(axis: object) -> bool:
     """Return whether an argument is the axis of minibatches, or its name."""
     return axis == BATCH_AXIS or (isinstance(axis, Axis) and axis.kind == "batch")
 
 
-def is_sequence(axis: Any) -> bool:
+def is_sequence(axis: object) -> bool:
     """Return whether an argument is a sequence axis."""
     return isinstance(axis, Axis) and axis.kind == "sequence"
 
 
-def static_axis(call: str, axis: Any, rank: int, beyond: int = 0) -> int:
+def static_axis(call: str, axis: object, rank: int, beyond: int = 0) -> int:
     """Return the number of an axis of a sample, counted from the first.
 
     Args:

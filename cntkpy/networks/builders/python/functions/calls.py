@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import CallError, ConfigError, UserError
 from cntkpy.networks import nodes
@@ -16,6 +16,9 @@ from cntkpy.networks.builders.brainscript.language.source import Place, joined_t
 from cntkpy.networks.builders.brainscript.language.values import Applied, Array, Function, Origin, Record
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.brainscript.program import evaluator_with, root_scope
+
+if TYPE_CHECKING:
+    from cntkpy.networks.builders.brainscript.language.values import Path as ValuePath
 
 LIBRARY = Path(__file__).parents[1] / "library.bs"
 
@@ -64,7 +67,7 @@ def marked(name: str) -> str:
     return f"{name}{MARK}{next(_calls)}"
 
 
-def call(function: str | Function, *arguments: Any, name: str = "", **named: Any) -> Any:
+def call(function: str | Function, *arguments: object, name: str = "", **named: object) -> Any:
     """Return the value of a function of the library.
 
     Args:
@@ -131,11 +134,11 @@ def is_inside_step() -> bool:
     return _steps_being_made > 0
 
 
-def step_function(function: Callable[[Any, Sequence[NodeValue]], Sequence[NodeValue]], names: str) -> Function:
+def step_function(function: Callable[[NodeValue, Sequence[NodeValue]], Sequence[NodeValue]], names: str) -> Function:
     """Return a function of the input and a record of states (`names`, a letter each) that Python computes."""
     _, scope, place = _library()
 
-    def body(evaluator: Evaluator, members: dict[str, Any], path: Any, inside: Any) -> Step:
+    def body(evaluator: Evaluator, members: dict[str, object], path: ValuePath, inside: object) -> Step:
         x = yield evaluator.forced(members["x"], place)
         earlier = yield evaluator.forced(members["before"], place)
         states: list[NodeValue] = []

@@ -73,11 +73,11 @@ class Cell:
         self.counter = counter
         counter.users.append(self)
 
-    def start_with(self, array: NDArray[Any]) -> None:
+    def start_with(self, array: NDArray[np.generic]) -> None:
         """Start with an array that a program gave."""
         self.value, self.is_array = array, True
 
-    def current(self) -> NDArray[Any] | None:
+    def current(self) -> NDArray[np.generic] | None:
         """Return the value, that of a training under way as well."""
         self.release()
         if self.shows is not None and self.value is not None:
@@ -90,7 +90,7 @@ class Cell:
             if cell.holder is not None:
                 cell.holder.release()
 
-    def set_value(self, value: NDArray[Any]) -> None:
+    def set_value(self, value: NDArray[np.generic]) -> None:
         """Give it another value; what is training it resumes from there."""
         self.release()
         self.holder = None

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import CallError, suggestion
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 DEFAULT: Any = object()
 """Stands for the argument of `default_options`, or for the layer's own."""
@@ -38,16 +41,16 @@ class default_override_or:  # CNTK's name, which programs call like a function
         value: the value.
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 
-def is_default_override(value: Any) -> bool:
+def is_default_override(value: object) -> bool:
     """Return whether an argument was not given: it is a `default_override_or`."""
     return isinstance(value, default_override_or)
 
 
-def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
+def get_default_override(function_or_class: Callable[..., object] | None, **kwargs: object) -> Any:
     """Return an argument of a program's own layer as given; where it is a `default_override_or`, the default of now.
 
     Args:
@@ -67,7 +70,7 @@ def get_default_override(function_or_class: Any, **kwargs: Any) -> Any:
 
 
 @contextmanager
-def default_options(**kwargs: Any) -> Generator[None]:
+def default_options(**kwargs: object) -> Generator[None]:
     """Set defaults of the layers and leaves made inside of a `with` statement: init, activation, dtype, pad, ...
 
     Other names are those of a program's own layers, which call `get_default_override`.
@@ -84,7 +87,9 @@ def default_options(**kwargs: Any) -> Generator[None]:
 
 
 @contextmanager
-def default_options_for(functions: Any, **kwargs: Any) -> Generator[None]:
+def default_options_for(
+    functions: Callable[..., object] | Sequence[Callable[..., object]], **kwargs: object
+) -> Generator[None]:
     """Other defaults for some layers: functions of `layers`, or of a program that calls `get_default_override`.
 
     Raises:
@@ -109,7 +114,7 @@ def _check(name: str, value: Any) -> None:
         checked_dtype(value)
 
 
-def _with(options: dict[str, Any]) -> Generator[None]:
+def _with(options: dict[str, object]) -> Generator[None]:
     """These defaults until the generator ends."""
     _defaults.append({**_defaults[-1], **options})
     try:
@@ -118,7 +123,7 @@ def _with(options: dict[str, Any]) -> Generator[None]:
         _defaults.pop()
 
 
-def chosen(layer: str, name: str, value: Any, fallback: Any) -> Any:
+def chosen(layer: str, name: str, value: object, fallback: object) -> Any:
     """Return an argument as given, else of `default_options`, else the layer's own."""
     if isinstance(value, default_override_or):
         value, fallback = DEFAULT, value.value
@@ -128,7 +133,7 @@ def chosen(layer: str, name: str, value: Any, fallback: Any) -> Any:
     return options.get(f"{layer}.{name}", options.get(name, fallback))
 
 
-def checked_dtype(dtype: Any) -> np.dtype[Any]:
+def checked_dtype(dtype: DTypeLike | None) -> np.dtype[np.generic]:
     """Half, single or double precision.
 
     Raises:
@@ -144,12 +149,12 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
     return checked
 
 
-def kept_dtype(dtype: Any) -> np.dtype[Any]:
+def kept_dtype(dtype: DTypeLike | None) -> np.dtype[np.generic]:
     """Return the type in which parameters of a precision are kept: those of half precision in single."""
     return SINGLE if dtype == HALF else np.dtype(dtype)
 
 
-def chosen_dtype(leaf: str, dtype: Any) -> np.dtype[Any] | None:
+def chosen_dtype(leaf: str, dtype: DTypeLike | None) -> np.dtype[np.generic] | None:
     """Return the precision of a leaf or of a layer's parameters as given, else of `default_options`; None: neither
     says.
     """

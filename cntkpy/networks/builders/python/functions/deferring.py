@@ -34,8 +34,8 @@ def needs_shapes(build: Callable[P, Function]) -> Callable[P, Function]:
 
 
 def deferred(
-    build: Callable[..., Any],
-    positional: tuple[Any, ...],
+    build: Callable[..., Function],
+    positional: tuple[object, ...],
     named: Mapping[str, Any],
     closed: bool = False,
     shape: tuple[int, ...] | None = None,
@@ -73,7 +73,7 @@ def _has_shape(function: Function) -> bool:
     return True
 
 
-def _functions(arguments: Any) -> Iterator[Function]:
+def _functions(arguments: object) -> Iterator[Function]:
     """Yield the functions among arguments."""
     if not isinstance(arguments, Function) and isinstance(arguments, Applies):  # a function is asked for no attribute
         arguments = arguments.of_placeholder()
@@ -86,7 +86,7 @@ def _functions(arguments: Any) -> Iterator[Function]:
         yield from _functions(list(arguments.values()))
 
 
-def _replaced(arguments: Any, new: Mapping[NodeValue, NodeValue]) -> Any:
+def _replaced(arguments: object, new: Mapping[NodeValue, NodeValue]) -> Any:
     """Arguments with other functions in the place of those that they name."""
     if not isinstance(arguments, Function) and isinstance(arguments, Applies):  # a function is asked for no attribute
         arguments = arguments.of_placeholder()

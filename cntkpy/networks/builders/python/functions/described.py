@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec
 
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.blocks import Shown, mark_shown
 from cntkpy.networks.builders.python.functions.function import Function
 
@@ -48,7 +49,7 @@ def described(
     return decorate
 
 
-def _roots(value: Any) -> tuple[Any, ...]:
+def _roots(value: object) -> tuple[NodeValue, ...]:
     """Return the nodes of a function among arguments; those of a tuple of functions."""
     if isinstance(value, Function):
         return value.roots

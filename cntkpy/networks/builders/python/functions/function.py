@@ -214,7 +214,7 @@ class Variable(Operators, Valued):
         return per_sample(self.root) is not self.root
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The type of its elements."""
         return graph.precision(self.roots)
 
@@ -282,7 +282,7 @@ class Variable(Operators, Valued):
         function.view = view
         return function
 
-    def _apply(self, name: str, *operands: Any) -> Any:
+    def _apply(self, name: str, *operands: object) -> Any:
         return checked(operator(name, *map(as_node, operands)))
 
 
@@ -344,7 +344,7 @@ class Function(Variable, Called, Evaluated):
                 _ = (self._of_inputs() if known else self).model
         return functions
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: object, **named: object) -> Any:
         """Return the same function of other inputs, in the order of `arguments`, or by their names; parameters are
         shared.
 
@@ -359,7 +359,7 @@ class Function(Variable, Called, Evaluated):
             return tuple(values.values()) if len(self.roots) > 1 else values
         return self.clone("share", by_input)
 
-    def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, Any] | None = None) -> Function:
+    def clone(self, method: CloneMethod = "clone", substitutions: Mapping[Function, object] | None = None) -> Function:
         """Return a copy.
 
         Args:
@@ -411,7 +411,7 @@ class Function(Variable, Called, Evaluated):
                 return Function(weights[0])
         raise AttributeError(f"a function has no attribute '{name}', and depends on none of that name")
 
-    def save(self, filename: str | Path, format: Any = None) -> None:
+    def save(self, filename: str | Path, format: object = None) -> None:
         """Write a model file of this function with its parameters; the file is replaced in one step.
 
         Args:
@@ -431,11 +431,11 @@ class Function(Variable, Called, Evaluated):
         saving.restore(self, filename)
 
     @classmethod
-    def load(cls, model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
+    def load(cls, model: str | Path | bytes | bytearray, device: object = None, format: object = None) -> Function:
         """See `load_model`."""
         return load_model(model, device, format)
 
-    def _node(self, value: Any) -> NodeValue:
+    def _node(self, value: object) -> NodeValue:
         return to_node(value)
 
     def __iter__(self) -> Iterator[Function]:
@@ -503,7 +503,7 @@ def _is_open(x: Function, shape: tuple[int, ...]) -> bool:
     return FREE in shape or (UNKNOWN in shape and (x.is_input or x.is_output))
 
 
-def operator(name: str, *arguments: Any, label: str = "", **named: Any) -> Function:
+def operator(name: str, *arguments: object, label: str = "", **named: object) -> Function:
     """Return the function that one of BrainScript's library makes.
 
     Args:
@@ -530,7 +530,7 @@ _ELEMENTWISE = ("ElementDivide", "ElementTimes", "Minus", "Plus")
 """Operators element by element whose operands may be parameters with sizes to be inferred."""
 
 
-def _take_last_axes(operands: Sequence[Any]) -> None:
+def _take_last_axes(operands: Sequence[object]) -> None:
     """Give a parameter of fewer axes than another operand the sizes of the last ones, as CNTK 2.7 does."""
     nodes = [operand for operand in operands if isinstance(operand, NodeValue)]
     for node in nodes:
@@ -611,7 +611,7 @@ def _is_known_leaf(node: NodeValue) -> bool:
     return known and not waits and node.operation.name != "Placeholder"
 
 
-def taken_by(x: Function, keys: Sequence[Any]) -> Function:
+def taken_by(x: Function, keys: Sequence[object]) -> Function:
     """Return the elements of a function of known shape that an index for each axis takes."""
     shape = known_shape(x)
     for axis, numbers in indexed(keys, shape):
@@ -632,7 +632,7 @@ def taken(x: Function, rank: int, axis: int, numbers: Sequence[int], label: str 
     return operator("Splice", parts, label=label, axis=place)
 
 
-def named_function(value: Any, name: str) -> Function:
+def named_function(value: object, name: str) -> Function:
     """Return a function of a node that a call has made, with the name that was asked for."""
     if not isinstance(value, NodeValue):
         raise UserError("NoNode", "the library has made no node of it")
@@ -641,7 +641,7 @@ def named_function(value: Any, name: str) -> Function:
     return Function(value)
 
 
-def to_operand(value: Any) -> Any:
+def to_operand(value: object) -> object:
     """Convert an argument to an operand of a library function: functions and arrays to nodes, others unchanged."""
     if isinstance(value, Function):
         return per_sample(value.root)
@@ -654,12 +654,12 @@ def to_operand(value: Any) -> Any:
     return value
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: object) -> bool:
     """Return whether an argument is data of a minibatch, not a function, a layer or a number."""
     return not isinstance(value, Function | Applies | NodeValue | int | float | np.generic)
 
 
-def as_node(value: Any) -> Function:
+def as_node(value: object) -> Function:
     """Return a function as it is, a layer as that of a placeholder; of numbers a constant, of a single one of shape
     ().
     """
@@ -668,7 +668,7 @@ def as_node(value: Any) -> Function:
     return value.of_placeholder() if isinstance(value, Applies) else Function(adopting_constant(value))
 
 
-def to_node(value: Any) -> NodeValue:
+def to_node(value: object) -> NodeValue:
     """Return the node of a function, an array or a number."""
     operand = to_operand(value)
     return operand if isinstance(operand, NodeValue) else adopting_constant(operand)
@@ -692,7 +692,7 @@ def composed(value: Any, further: Any) -> Any:
     return tuple(function(value) for function in further)
 
 
-def combine(*operands: Any, name: str = "") -> Function:
+def combine(*operands: object, name: str = "") -> Function:
     """Return one function of the outputs of several.
 
     A name is that of the only output, which keeps its own; of several outputs each has its own.
@@ -751,7 +751,7 @@ def _take_written(values: Mapping[Node, NodeValue]) -> None:
             mark_block(value, blocks.setdefault(written.block, Block(written.operation, operands, operands)))
 
 
-def load_model(model: str | Path | bytes | bytearray, device: Any = None, format: Any = None) -> Function:
+def load_model(model: str | Path | bytes | bytearray, device: object = None, format: object = None) -> Function:
     """Return the function that a model file holds: one written by `Function.save` or by a run, a model of CNTK, or of
     ONNX.
 

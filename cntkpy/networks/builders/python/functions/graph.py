@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.graph.written import Written
+
+if TYPE_CHECKING:
+    from cntkpy.networks.arrays.lazy import Array
 
 CHANGEABLE = ("rate", "seed", "customAttributes")
 """Options of operations that a program may change after they were made."""
@@ -116,7 +119,7 @@ class Model:
             if node.is_parameter or node.kind.running
         ]
 
-    def keep(self, values: Mapping[str, Any]) -> None:
+    def keep(self, values: Mapping[str, np.ndarray | Array]) -> None:
         """Give parameters copies of values by the name of their nodes, and the network's own values to others."""
         for value, node in self.nodes.items():
             if node.is_parameter:
@@ -130,7 +133,7 @@ class Model:
                 cell_of(value).samples = int(values.get(f"{node.name}/samples", node.samples))
 
 
-def _is_rounded(value: NDArray[Any] | None, rounded: NDArray[Any] | None) -> bool:
+def _is_rounded(value: NDArray[np.generic] | None, rounded: NDArray[np.generic] | None) -> bool:
     """Return whether a network has the same value in a lower precision."""
     if value is None or rounded is None or value.dtype == rounded.dtype:
         return False
@@ -250,7 +253,7 @@ def _in_order_of_leaves(roots: Sequence[NodeValue], order: Sequence[NodeValue]) 
     return [next(in_order) if node in places else node for node in order]
 
 
-def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
+def _decide(made: dict[NodeValue, Node], dtype: np.dtype[np.generic]) -> None:
     """Parameters that adopt the precision of others keep it, once there is a leaf that says which."""
     if not any(cell_of(node).dtype or node in CASTS for node in made):
         return
@@ -261,7 +264,7 @@ def _decide(made: dict[NodeValue, Node], dtype: np.dtype[Any]) -> None:
             cell.value = None if cell.value is None else cell.value.astype(kept_dtype(dtype), copy=False)
 
 
-def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
+def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[np.generic]) -> str:
     """Return the precision of a network: half where any part of it is, unless the result is in double precision."""
     if dtype == DOUBLE:
         return "double"
@@ -269,7 +272,7 @@ def _computed_in(roots: Iterable[NodeValue], dtype: np.dtype[Any]) -> str:
     return "half" if halves else "float"
 
 
-def precision(roots: Iterable[NodeValue]) -> np.dtype[Any]:
+def precision(roots: Iterable[NodeValue]) -> np.dtype[np.generic]:
     """Return the element type of a network: that of its leaves.
 
     Leaves that do not say adopt that of the others; a cast says it for all that lies below.

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from cntkpy.networks.builders.python.functions.checks import (
 from cntkpy.networks.builders.python.functions.defaults import DOUBLE, HALF, SINGLE, chosen_dtype, kept_dtype
 from cntkpy.networks.builders.python.functions.nodes import INPUTS, Input
 from cntkpy.networks.graph.initialize import RANDOM_KINDS
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 Shape = int | Sequence[int]
 
@@ -96,14 +99,14 @@ class Initializer:
         return start
 
 
-def _rank(name: str, rank: Any, least: int | None) -> int | None:
+def _rank(name: str, rank: object, least: int | None) -> int | None:
     return None if rank is None or rank == INFERRED_RANK else check_whole(name, rank, least)
 
 
 GLOROT = Initializer("glorotUniform")
 
 
-def leaf(shape: Shape | None, init: Any, dtype: Any, label: str) -> NodeValue:
+def leaf(shape: Shape | None, init: object, dtype: np.dtype[np.generic] | None, label: str) -> NodeValue:
     """Return a parameter or constant; see `variables.parameter`."""
     if isinstance(shape, list | tuple):
         shape = tuple(0 if is_whole(size) and size == UNKNOWN else size for size in shape)
@@ -147,7 +150,7 @@ def _fits(size: int, array_size: int) -> bool:
     return size in (0, array_size)
 
 
-def adopting_constant(value: Any) -> NodeValue:
+def adopting_constant(value: object) -> NodeValue:
     """Return a constant that adopts the precision of the leaves that it meets; an array alone has its own."""
     node = leaf(None, as_array("an operand", value, np.float64), DOUBLE, "Constant")
     if isinstance(value, np.ndarray) and value.dtype in (HALF, DOUBLE):
@@ -156,7 +159,7 @@ def adopting_constant(value: Any) -> NodeValue:
     return node
 
 
-def data_input(shape: Shape, dtype: Any, sparse: bool, name: str, kind: Input) -> NodeValue:
+def data_input(shape: Shape, dtype: DTypeLike | None, sparse: bool, name: str, kind: Input) -> NodeValue:
     """Return an input; see `variables.input_variable`."""
     check_name(name)
     size = _input_dims(shape)
@@ -191,7 +194,7 @@ def check_axes(subject: str, shape_given: tuple[int, ...], node: NodeValue) -> N
         raise UserError("BadShape", f"{subject} of shape {shape_given} for a parameter of shape {shape}")
 
 
-def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda element: False) -> tuple[int, ...]:
+def dims(shape: Shape, is_free: Callable[[object], bool] = lambda element: False) -> tuple[int, ...]:
     """Return a node's shape of numpy's; 0 stands for what is to be inferred.
 
     Args:
@@ -205,7 +208,7 @@ def dims(shape: Shape, is_free: Callable[[Any], bool] = lambda element: False) -
     return tuple(max(0, int(element)) for element in reversed(sizes))
 
 
-def _is_free(size: Any) -> bool:
+def _is_free(size: object) -> bool:
     """Return whether an element of a shape stands for what each minibatch says: free, or to be inferred."""
     return is_whole(size) and size in (FREE, UNKNOWN)
 

@@ -50,7 +50,7 @@ def runs(numbers: Sequence[int]) -> list[Run]:
     return result
 
 
-def check_index(key: Any) -> None:
+def check_index(key: object) -> None:
     """An index of one axis.
 
     Raises:
@@ -66,7 +66,7 @@ def check_index(key: Any) -> None:
     raise UserError("BadIndex", message)
 
 
-def indexed(keys: Sequence[Any], shape: Sequence[int]) -> list[tuple[int, list[int]]]:
+def indexed(keys: Sequence[object], shape: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Return the axes of which some elements are taken, and the numbers of these.
 
     Args:

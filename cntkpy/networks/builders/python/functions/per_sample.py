@@ -7,7 +7,7 @@ of another operator, programs expect a value for each sample: the same formula m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -56,7 +56,7 @@ def per_sample(node: Node) -> Node:
     return _made[node]
 
 
-def _(name: str, *inputs: Any) -> Node:
+def _(name: str, *inputs: object) -> Node:
     return calls.call(name, *inputs, name="PerSample")
 
 

@@ -18,7 +18,7 @@ from cntkpy.networks.files.model_file import as_reread, load_model, save_model
 from cntkpy.networks.graph.network import Network
 
 
-def save(function: Any, filename: str | Path, format: Any) -> None:
+def save(function: Any, filename: str | Path, format: object) -> None:
     """Write a function to a file; see `Function.save`."""
     path = check_path("the name of a model file", filename)
     if are_free(function.roots):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,18 @@ from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.leaves import GLOROT, Shape, data_input, leaf, placeholder_of
 from cntkpy.networks.builders.python.functions.nodes import Input
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from cntkpy.networks.builders.python.functions.axes import Axis
+
 
 def input_variable(
     shape: Shape = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     needs_gradient: bool = False,
     is_sparse: bool = False,
-    dynamic_axes: Any = None,
+    dynamic_axes: Axis | str | Sequence[Axis | str] | None = None,
     name: str = "",
 ) -> Function:
     """Data with one sample for each sequence (of every minibatch, where there are no sequences).
@@ -48,10 +53,10 @@ def input_variable(
 
 def sequence_input(
     shape: Shape = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     needs_gradient: bool = False,
     is_sparse: bool = False,
-    sequence_axis: Any = None,
+    sequence_axis: Axis | str | None = None,
     name: str = "",
 ) -> Function:
     """Data whose samples come in sequences; see `input_variable`.
@@ -70,7 +75,11 @@ def sequence_input(
 
 
 def parameter(
-    shape: Shape | None = None, init: Any = None, dtype: Any = None, device: Any = None, name: str = ""
+    shape: Shape | None = None,
+    init: object = None,
+    dtype: DTypeLike | None = None,
+    device: object = None,
+    name: str = "",
 ) -> Function:
     """Return a parameter.
 
@@ -92,7 +101,11 @@ def parameter(
 
 
 def constant(
-    value: Any = 0.0, shape: Shape | None = None, dtype: Any = None, device: Any = None, name: str = ""
+    value: object = 0.0,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    device: object = None,
+    name: str = "",
 ) -> Function:
     """Return a number or an array that training does not change; for `dtype` see `parameter`."""
     del device
@@ -102,7 +115,7 @@ def constant(
     return Function(node)
 
 
-def layer_parameter(shape: Shape, init: Any, name: str) -> Function:
+def layer_parameter(shape: Shape, init: object, name: str) -> Function:
     """Return a parameter of a layer, which adopts the precision of what the layer is applied to; see `parameter`."""
     wanted = chosen_dtype(name, None)
     made = parameter(shape, init, wanted or np.float64, name=name)
@@ -110,12 +123,12 @@ def layer_parameter(shape: Shape, init: Any, name: str) -> Function:
     return made
 
 
-def _dtype_of_array(init: Any) -> np.dtype[Any]:
+def _dtype_of_array(init: object) -> np.dtype[np.generic]:
     """Half or double precision for an array of it, else single."""
     return init.dtype if isinstance(init, np.ndarray) and init.dtype in (HALF, DOUBLE) else SINGLE
 
 
-def placeholder(shape: Shape | None = None, dynamic_axes: Any = None, name: str = "") -> Function:
+def placeholder(shape: Shape | None = None, dynamic_axes: object = None, name: str = "") -> Function:
     """Stands for an input that is given later, see `Function.replace_placeholders`."""
     del dynamic_axes
     return Function(placeholder_of(shape, name))

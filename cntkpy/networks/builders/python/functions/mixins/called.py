@@ -38,7 +38,7 @@ class Called(Valued):
         """The inputs of data that it depends on."""
         raise NotImplementedError
 
-    def _node(self, value: Any) -> NodeValue:
+    def _node(self, value: object) -> NodeValue:
         """Return the node of a function, an array or a number."""
         raise NotImplementedError
 
@@ -47,7 +47,7 @@ class Called(Valued):
         """The inputs that a call of it takes, in their order: placeholders, then inputs."""
         return self.placeholders + self.data_arguments
 
-    def argument_map(self, *arguments: Any, **named: Any) -> dict[Any, Any]:
+    def argument_map(self, *arguments: object, **named: object) -> dict[Any, object]:
         """By input, what a call with these arguments gives it.
 
         Raises:
@@ -65,7 +65,7 @@ class Called(Valued):
             by_input[match] = value
         return by_input
 
-    def update_signature(self, *types: Any, **named: Any) -> None:
+    def update_signature(self, *types: object, **named: object) -> None:
         """Put inputs in the place of placeholders: the function has values, and its parameters shapes.
 
         The inputs have the precision of what they meet.
@@ -84,7 +84,7 @@ class Called(Valued):
 
     declare_args = update_signature
 
-    def replace_placeholders(self, substitutions: Mapping[Any, Any]) -> Self:
+    def replace_placeholders(self, substitutions: Mapping[Any, object]) -> Self:
         """Put inputs in the place of the placeholders of this function; an input may be the function itself.
 
         Returns:
@@ -108,7 +108,7 @@ class Called(Valued):
         self._model, self._hash = None, hash(self.roots)
         return self
 
-    def replace_placeholder(self, substitution: Any) -> Self:
+    def replace_placeholder(self, substitution: object) -> Self:
         """Put an input in the place of the only placeholder of this function.
 
         Args:
@@ -127,7 +127,7 @@ class Called(Valued):
             raise CallError("WrongArguments", message, hint=hint)
         return self.replace_placeholders({placeholders[0]: substitution})
 
-    def _replaced(self, substitutions: Any, order: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
+    def _replaced(self, substitutions: object, order: Sequence[NodeValue]) -> dict[NodeValue, NodeValue]:
         """Return the replacement of each substituted node.
 
         Raises:
@@ -146,7 +146,7 @@ class Called(Valued):
         return {key.root: self._node(value) for key, value in pairs.items()}
 
 
-def _input_like(kind: Any, name: str) -> NodeValue:
+def _input_like(kind: object, name: str) -> NodeValue:
     """Return an input of a shape, of a type, or like a function."""
     form: Any = getattr(kind, "type", kind) if isinstance(kind, Called) else kind
     shape, sparse, axes = form, False, ()

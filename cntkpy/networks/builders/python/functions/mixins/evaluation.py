@@ -7,31 +7,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
+
+if TYPE_CHECKING:
+    from cntkpy.networks.builders.brainscript.node_values import NodeValue
 
 
 class Backend(Protocol):
     """Computes and trains functions; `install` chooses it."""
 
-    def evaluate(self, function: Any, arguments: Any, outputs: Sequence[Any], as_numpy: bool = True) -> Any:
+    def evaluate(self, function: Any, arguments: object, outputs: Sequence[Any], as_numpy: bool = True) -> Any:
         """See `Evaluated.eval`."""
         ...
 
     def forward(
-        self, arguments: Any, outputs: Sequence[Any], kept: Sequence[Any], as_numpy: bool
+        self, arguments: object, outputs: Sequence[Any], kept: Sequence[Any], as_numpy: bool
     ) -> tuple[Any, dict[Any, Any]]:
         """See `Evaluated.forward`."""
         ...
 
     def backward(
-        self, state: Any, roots: Mapping[Any, Any], variables: Iterable[Any], as_numpy: bool
+        self, state: object, roots: Mapping[Any, object], variables: Iterable[Any], as_numpy: bool
     ) -> dict[Any, Any]:
         """See `Evaluated.backward`."""
         ...
 
-    def grad(self, function: Any, at: Any, wrt: Any, outputs: Any, root: Any, as_numpy: bool) -> Any:
+    def grad(
+        self,
+        function: Any,
+        at: object,
+        wrt: Any,
+        outputs: Any,
+        root: Any,
+        as_numpy: bool,
+    ) -> Any:
         """See `Evaluated.grad`."""
         ...
 
@@ -88,11 +99,11 @@ class Evaluated:
         """Its only value."""
         raise NotImplementedError
 
-    def _all(self) -> list[Any]:
+    def _all(self) -> list[NodeValue]:
         """Return the nodes that it depends on, and its own."""
         raise NotImplementedError
 
-    def _wanted(self, outputs: Sequence[Any] | None) -> Sequence[Any]:
+    def _wanted(self, outputs: Evaluated | Iterable[Evaluated] | None) -> Sequence[Any]:
         """Return the functions to compute.
 
         Raises:
@@ -110,7 +121,11 @@ class Evaluated:
         return wanted
 
     def eval(
-        self, arguments: Any = None, outputs: Sequence[Any] | None = None, device: Any = None, as_numpy: bool = True
+        self,
+        arguments: object = None,
+        outputs: Evaluated | Iterable[Evaluated] | None = None,
+        device: object = None,
+        as_numpy: bool = True,
     ) -> Any:
         """Return its values for some data.
 
@@ -132,10 +147,10 @@ class Evaluated:
 
     def forward(
         self,
-        arguments: Any,
-        outputs: Sequence[Any] | None = None,
-        keep_for_backward: Any = None,
-        device: Any = None,
+        arguments: object,
+        outputs: Evaluated | Iterable[Evaluated] | None = None,
+        keep_for_backward: Evaluated | Iterable[Evaluated] | None = None,
+        device: object = None,
         as_numpy: bool = True,
     ) -> tuple[Any, dict[Any, Any]]:
         """Return the values by output; with `keep_for_backward` in training mode, and in front of them what `backward`
@@ -159,7 +174,9 @@ class Evaluated:
         kept = () if keep_for_backward is None else functions_of("keep_for_backward", keep_for_backward)
         return installed().forward(arguments, wanted, kept, as_numpy)
 
-    def backward(self, state: Any, root_gradients: Any, variables: Iterable[Any], as_numpy: bool = True) -> Any:
+    def backward(
+        self, state: object, root_gradients: object, variables: Iterable[Evaluated], as_numpy: bool = True
+    ) -> Any:
         """Gradients of the sum of outputs, each multiplied by what is given for it.
 
         They belong to the values that `forward` gave: the same parameters, data, masks and random numbers.
@@ -185,12 +202,12 @@ class Evaluated:
 
     def grad(
         self,
-        at: Any = None,
-        wrt: Any = None,
-        outputs: Any = None,
-        device: Any = None,
+        at: object = None,
+        wrt: Evaluated | Iterable[Evaluated] | None = None,
+        outputs: Evaluated | Iterable[Evaluated] | None = None,
+        device: object = None,
         as_numpy: bool = True,
-        grad_root: Any = None,
+        grad_root: Evaluated | None = None,
     ) -> Any:
         """Return the gradient of the sum of this function over some data, in training mode; see `forward`.
 
@@ -214,13 +231,13 @@ class Evaluated:
 
     def train(
         self,
-        minibatch_source: Any,
-        minibatch_size: Any = 32,
-        streams: Any = None,
-        model_inputs_to_streams: Any = None,
-        parameter_learners: Any = (),
-        callbacks: Any = (),
-        progress_frequency: Any = None,
+        minibatch_source: object,
+        minibatch_size: object = 32,
+        streams: object = None,
+        model_inputs_to_streams: object = None,
+        parameter_learners: object = (),
+        callbacks: object = (),
+        progress_frequency: object = None,
         max_epochs: int | None = None,
         epoch_size: int | None = None,
         max_samples: int | None = None,
@@ -243,11 +260,11 @@ class Evaluated:
 
     def test(
         self,
-        minibatch_source: Any,
-        minibatch_size: Any = 32,
-        streams: Any = None,
-        model_inputs_to_streams: Any = None,
-        callbacks: Any = (),
+        minibatch_source: object,
+        minibatch_size: object = 32,
+        streams: object = None,
+        model_inputs_to_streams: object = None,
+        callbacks: object = (),
     ) -> Any:
         """The value of this function, a metric, on data; see `cntkpy.trainers.fronts.cntk2.functions.test`."""
         return installed().test(
@@ -266,7 +283,7 @@ class Evaluated:
         installed().print_node_timing(self)
 
 
-def functions_of(subject: str, functions: Any) -> tuple[Any, ...]:
+def functions_of(subject: str, functions: object) -> tuple[Any, ...]:
     """Return some functions; one alone is its values."""
     several: Any = functions.outputs if isinstance(functions, Evaluated) else functions
     listed: list[Any] = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]

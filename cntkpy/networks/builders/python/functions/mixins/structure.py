@@ -184,7 +184,7 @@ class Structure:
         return CustomAttributes(self)
 
     @custom_attributes.setter
-    def custom_attributes(self, values: Mapping[str, Any]) -> None:
+    def custom_attributes(self, values: Mapping[str, object]) -> None:
         """Attach numbers, texts, lists and dictionaries of them by name.
 
         Raises:
@@ -204,7 +204,7 @@ class Structure:
             hint = "give numbers, texts, lists and dictionaries of them; array.tolist() makes such"
             raise CallError("WrongArguments", f"custom attributes are kept as JSON: {error}", hint=hint) from None
 
-    def set_attribute(self, name: str, value: Any) -> None:
+    def set_attribute(self, name: str, value: float) -> None:
         """Change the rate or the seed of a dropout, also in functions that were computed and trainers that have begun.
 
         Raises:
@@ -260,13 +260,13 @@ class CustomAttributes(dict[str, Any]):
         super().__init__(function.attached())
         self._function = function
 
-    def _keep(self, changed: dict[str, Any]) -> None:
+    def _keep(self, changed: dict[str, object]) -> None:
         """Attach other items; those that cannot be kept change nothing."""
         self._function.custom_attributes = changed
         super().clear()
         super().update(self._function.attached())
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         self._keep({**self, key: value})
 
     def __delitem__(self, key: str) -> None:
@@ -278,17 +278,17 @@ class CustomAttributes(dict[str, Any]):
         self._keep({**self, **dict(other)})
         return self
 
-    def update(self, *items: Any, **named: Any) -> None:
+    def update(self, *items: Any, **named: object) -> None:
         """Set several items."""
         self._keep({**self, **dict(*items, **named)})
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> Any:
         """Return the item; where it is missing it is set."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, *default: object) -> Any:
         """Remove an item and return it."""
         value = super().get(key, *default) if key in self or default else self[key]
         if key in self:

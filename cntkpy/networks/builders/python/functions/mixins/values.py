@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.python.functions.cells import cell_of
@@ -20,6 +20,9 @@ from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import check_axes, filled
 from cntkpy.networks.builders.python.functions.mixins.kinds import Kinds
 from cntkpy.networks.builders.python.functions.nodes import has_value, users_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class Valued(Kinds):
@@ -31,7 +34,7 @@ class Valued(Kinds):
         raise NotImplementedError
 
     @property
-    def value(self) -> NDArray[Any]:
+    def value(self) -> np.ndarray:
         """The value of a parameter or constant; that of now, during training."""
         cell = cell_of(self.root)
         array = cell.current()
@@ -66,7 +69,7 @@ class Valued(Kinds):
         """Give a parameter or constant another value: an array, or what has `asarray`."""
         self.value = value.asarray() if hasattr(value, "asarray") else value
 
-    def asarray(self) -> NDArray[Any]:
+    def asarray(self) -> np.ndarray:
         """`value`."""
         return self.value
 
@@ -91,7 +94,7 @@ class Valued(Kinds):
             raise CallError("NoFunction", f"{self!r} is not a {kind}", hint=f"f.{kind}s are those of a function")
         return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         """`value` for `numpy.asarray(p)`; else NumPy would make an array of one object."""
         del copy  # the value is a copy
         if not (len(self.roots) == 1 and has_value(self.root)):
