@@ -18,7 +18,7 @@ from cntkpy.readers.data_api.words import _BEFORE, _PHRASES
 from cntkpy.readers.formats.tables.csv.rows import _QUOTED
 
 MADE = {
-    "cntkpy.grammar": [],  # the terminals of all grammars are tried
+    "cntkpy.grammar.tables": [],  # the terminals of all grammars are tried
     "cntkpy.cntk_config.parse": [one for sign in ";:*" for one in vars(_usual(sign)).values()],
     "cntkpy.cntk_config.pieces": [
         one for sign in ";:*" for is_list in (False, True) for one in patterns_in(vars(_patterns(sign, is_list)))

@@ -126,6 +126,12 @@ if TYPE_CHECKING:
 
     R = TypeVar("R")
 
+    class Client(Protocol):
+        """The backend of a device; JAX's own class has no annotations."""
+
+        @property
+        def platform_version(self) -> str: ...
+
     class Device(Protocol):
         """A device of JAX."""
 
@@ -137,6 +143,10 @@ if TYPE_CHECKING:
         def platform(self) -> str: ...
         @property
         def process_index(self) -> int: ...
+        @property
+        def device_kind(self) -> str: ...
+        @property
+        def client(self) -> Client: ...
         def memory_stats(self) -> dict[str, int] | None: ...
 else:
     Array = Any

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cntkpy.networks.arrays.lazy import jax
 
 if TYPE_CHECKING:
-    from jax import Array
+    from cntkpy.networks.arrays.lazy import Array, Device
 
     class Compiled(Protocol):
         """A compiled program; JAX's own class is annotated in part."""
@@ -24,26 +24,6 @@ if TYPE_CHECKING:
 
         def as_text(self) -> str: ...
         def compile(self, compiler_options: Mapping[str, object] | None = None) -> Compiled: ...
-
-    class Client(Protocol):
-        """The backend of a device; JAX's own class has no annotations."""
-
-        @property
-        def platform_version(self) -> str: ...
-
-    class Device(Protocol):
-        """A device; JAX's own class has no annotations."""
-
-        @property
-        def id(self) -> int: ...
-        @property
-        def process_index(self) -> int: ...
-        @property
-        def platform(self) -> str: ...
-        @property
-        def device_kind(self) -> str: ...
-        @property
-        def client(self) -> Client: ...
 
 
 __all__ = ["compile_lowered", "has_one_simple_loop"]

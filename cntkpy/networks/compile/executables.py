@@ -42,7 +42,8 @@ from cntkpy.networks.graph.network import Network, Node
 if TYPE_CHECKING:
     from jax import Array
 
-    from cntkpy.networks.compile.cuda_graphs import Compiled, Device, Lowered
+    from cntkpy.networks.arrays.lazy import Device
+    from cntkpy.networks.compile.cuda_graphs import Compiled, Lowered
 
     class Jitted(Protocol):
         """What `jax.jit` returns."""

@@ -182,7 +182,7 @@ def _infer_shape(node: Node, guess: bool) -> bool:
 
 def _is_guess(node: Node, shape: shapes.Shape) -> bool:
     """Return whether an operand that is not known yet may make a shape of one element larger."""
-    return node.kind.elementwise and set(shape) == {1} and any(operand.shape is None for operand in node.connected)
+    return node.kind.elementwise and set(shape) <= {1} and any(operand.shape is None for operand in node.connected)
 
 
 def _final_check(node: Node) -> None:

@@ -189,7 +189,7 @@ class Buckets:
             return holding if closer is None else self._made(closer)
         made = reduce(Shape.around, usable, shape)
         made = made if made.work <= LATER_PADDING * shape.work else shape
-        if ragged:
+        if ragged or any(bucket.steps != shape.steps for bucket in usable):
             slots = 0 if shape.is_frames else round_to(made.slots)
             made = replace(made.in_powers(), slots=slots or made.slots, packed=made.with_slack().packed)
         else:

@@ -224,18 +224,15 @@ test = [ action = test ; minibatchSize = 3600 ; reader = [ file = many.ctf ; inp
 
 
 @pytest.mark.thorough
-def test_workers_that_give_each_other_frames(folder: Path, tmp_path: Path) -> None:
-    """A layer so wide that padding costs more than sending frames: equal shares, the numbers of one process."""
+def test_workers_of_unequal_shares_of_frames(folder: Path) -> None:
+    """Of a wide layer: the numbers of one process."""
     lines = (folder / "frames.ctf").read_text().splitlines()
     frames = [re.sub(r"^\d+ |\|s [^|]*", "", line) for line in lines]
     (folder / "many.ctf").write_text("".join(f"{frames[i % len(frames)]}\n" for i in range(7200)))
     (folder / "wide.cntk").write_text(WIDE)
-    environment = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_LOG_COMPILES": "1"}
     for run, workers in (("wide1", 1), ("wide2", 2)):
-        process = start(folder, run, config="wide.cntk", workers=workers, environment=environment)
+        process = start(folder, run, config="wide.cntk", workers=workers)
         assert process.wait(300) == 0, (folder / f"{run}.console").read_text()
-    told = "".join(path.read_text() for path in [folder / "wide2.console", *(folder / "wide2").glob("log*")])
-    assert set(re.findall(r"float64\[\d+,1,(\d+),3\]", told)) == {"1800"}  # a share, without padding
     assert results(folder / "wide2" / "log") == results(folder / "wide1" / "log")
     one, two = (load_model(str(folder / run / "wide"), "double") for run in ("wide1", "wide2"))
     for node in one.nodes.values():
