@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cntkpy.networks.compile.cuda_graphs import Compiled, Lowered
 
     class Jitted(Protocol):
-        """What `jax.jit` returns."""
+        """Result of `jax.jit`."""
 
         def __call__(self, *arguments: object) -> Sequence[Array]: ...
         def lower(self, *arguments: object) -> Lowered: ...
