@@ -125,7 +125,7 @@ class RecordOrder:
         return Planned(records[low:high], [self.get_state()], swept, self.ended, LoadHints(keep))
 
     def _records(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the next records, and the chunks that are needed for them or soon."""
+        """Return the next records, and the chunks that they or the records after them need."""
         block, count = self.block, self._count
         if not block:
             records = np.arange(self.position, self.position + size) % count

@@ -100,6 +100,6 @@ if TYPE_CHECKING:
     GradientResult = tuple[dict[str, Array | RowGradient], dict[str, Array], dict[str, Array]]
     """By parameter its gradient, by node its total, and the state of the network after."""
     Gradient = Callable[[dict[str, Array], dict[str, Array], Batch, PRNGKeyArray | None, Settings], GradientResult]
-    """What `compile_gradient` makes, a function of parameters, state, minibatch, random key and settings."""
+    """Result of `compile_gradient`, a function of parameters, state, minibatch, random key and settings."""
     Step = Callable[[TrainState, StepInput, StepOptions], tuple[TrainState, Float[Array, "minibatches nodes"]]]
     """The training step: the state after a stack, and the sums of the nodes for each of its minibatches."""

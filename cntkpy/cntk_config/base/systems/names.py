@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 
 def meant(name: str) -> str | None:
-    """Return the name of a file or folder that is there and differs in separators or in the case of letters only.
+    """Return the name of an existing file or folder that differs only in separators or in the case of letters.
 
     Returns:
         The name with slashes; None: there is none, or more than one, or it is the same.

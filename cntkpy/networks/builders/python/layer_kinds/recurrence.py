@@ -128,12 +128,35 @@ def _stabilized(layer: str, value: bool) -> bool:
     return check_flag(name, chosen(layer, name, value, False))
 
 
-def _state_stabilizer(layer: str, value: bool, shape: Shape, cell_shape: Shape | None) -> Layer:
-    """Return the layer that stabilises the state before a step of one state."""
+def _one_state(
+    layer: str,
+    kind: str,
+    shape: Shape,
+    cell_shape: Shape | None,
+    init: Initializer | ArrayLike | None,
+    init_bias: float,
+    enable_self_stabilization: bool,
+    name: str,
+) -> tuple[Layer, _Block]:
+    """Return the layer that stabilises the state before a step of one state, and the block of the step.
+
+    Args:
+        layer: the layer, for messages and defaults.
+        kind: the block of BrainScript's library.
+        shape, cell_shape, init, init_bias, enable_self_stabilization, name: see `GRU`.
+    """
     if cell_shape is not None and _single(cell_shape) != _single(shape):
         hint = f"Dense after the {layer} makes another shape of its state"
         raise UserError("NotSupported", f"{layer} has no cell of another shape than its state", hint=hint)
-    return Stabilizer(enable_self_stabilization=_stabilized(layer, value))
+    stabilizer = Stabilizer(enable_self_stabilization=_stabilized(layer, enable_self_stabilization))
+    block = _Block(
+        kind,
+        _single(shape),
+        label=name or layer,
+        init=weights_start(chosen(layer, "init", init, None)),
+        initBias=check_number("init_bias", chosen(layer, "init_bias", init_bias, 0.0)),
+    )
+    return stabilizer, block
 
 
 def GRU(
@@ -147,13 +170,8 @@ def GRU(
 ) -> Cell:
     """Return a step of gated recurrent units: a function of state and input that gives the state."""
     activate = activation_function(chosen("GRU", "activation", activation, operators.tanh)) or identity
-    stabilizer = _state_stabilizer("GRU", enable_self_stabilization, shape, cell_shape)
-    block = _Block(
-        "_GRUBlock",
-        _single(shape),
-        label=name or "GRU",
-        init=weights_start(chosen("GRU", "init", init, None)),
-        initBias=check_number("init_bias", chosen("GRU", "init_bias", init_bias, 0.0)),
+    stabilizer, block = _one_state(
+        "GRU", "_GRUBlock", shape, cell_shape, init, init_bias, enable_self_stabilization, name
     )
 
     def step(h: Operand, x: Operand) -> Function:
@@ -177,13 +195,8 @@ def RNNStep(
     name: str = "",
 ) -> Cell:
     """Return a step of a plain recurrent network: activation(b + W x + H h)."""
-    stabilizer = _state_stabilizer("RNNStep", enable_self_stabilization, shape, cell_shape)
-    block = _Block(
-        "_RNNBlock",
-        _single(shape),
-        label=name or "RNNStep",
-        init=weights_start(chosen("RNNStep", "init", init, None)),
-        initBias=check_number("init_bias", chosen("RNNStep", "init_bias", init_bias, 0.0)),
+    stabilizer, block = _one_state(
+        "RNNStep", "_RNNBlock", shape, cell_shape, init, init_bias, enable_self_stabilization, name
     )
     activate = activation_function(chosen("RNNStep", "activation", activation, operators.sigmoid)) or identity
 
