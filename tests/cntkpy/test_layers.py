@@ -283,3 +283,19 @@ def test_a_number_to_the_power_of_a_function() -> None:
     data = np.array([[1, 3]], np.float32)
     assert np.allclose((2**x).eval({x: data}), [[2, 8]])
     assert np.allclose((2**x).grad({x: data}, wrt=[x]), np.log(2) * 2**data)
+
+
+def test_types_of_sequences_may_be_derived_from() -> None:
+    class Words(C.layers.typing.Sequence):
+        pass
+
+    f = C.Function.with_signature(Words[C.layers.typing.Tensor[2]])(lambda x: x + 1)
+    (x,) = f.arguments
+    assert x.shape == (2,) and [axis.is_ordered for axis in x.dynamic_axes] == [False, True]
+
+
+def test_layers_and_functions_are_composed_from_right_to_left() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    double = C.element_times(y, 2)
+    assert (C.layers.Dense(3) << C.layers.Dense(4))(x).shape == (3,)
+    assert np.array_equal((C.relu(x) << double).eval({y: np.array([[1, -2]], np.float32)}), [[2, 0]])

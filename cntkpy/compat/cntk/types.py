@@ -85,8 +85,12 @@ Tensor = _Indexed(lambda shape: Type(_shape(shape)))
 SparseTensor = _Indexed(lambda shape: Type(_shape(shape), True))
 """The same, with only the elements that are not zero."""
 
-Sequence = _Indexed(_sequence)
-"""`Sequence[Tensor[10]]`."""
+
+class Sequence:
+    """`Sequence[Tensor[10]]`: a sequence; a class, so that programs may derive from it."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _sequence(item)
 
 
 class SequenceOverMeta(type):
