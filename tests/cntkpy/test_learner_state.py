@@ -1,5 +1,6 @@
 """States and sizes of learners, as programs that update by hand ask for them."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -53,6 +54,50 @@ def test_the_state_of_a_learner_in_a_trainer_is_in_the_trainers_checkpoint() -> 
     C.Trainer(z, C.squared_error(z, 1), [learner]).train_minibatch({x: np.ones((1, 2), np.float32)})
     with pytest.raises(UserError, match="belongs to its trainer"):
         learner.create_checkpoint()
+
+
+class Settings(C.cntk_py.ProgressWriter):
+    """Keeps what it is told to write."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 0, 1, 0, sys.maxsize, 0)
+        self.lines: list[tuple[str, float]] = []
+        self.__disown__()
+
+    def write(self, key: str, value: object) -> None:
+        self.lines.append((key, value))
+
+
+def trained(make: Callable[[Any], Any], writer: Any, minibatches: int = 6) -> None:
+    x, w = C.input_variable(1), C.parameter((1,), init=1.0)
+    trainer = C.Trainer(x * w, C.squared_error(x * w, 1), [make([w])], writer)
+    for _ in range(minibatches):
+        trainer.train_minibatch({x: [[2.0]]})
+
+
+def test_writers_get_rates_and_momenta_when_they_change() -> None:
+    writer = Settings()
+    rate = C.learning_parameter_schedule_per_sample([0.3, 0.2, 0.1, 0], epoch_size=1)
+    trained(lambda p: C.momentum_sgd(p, rate, C.momentum_schedule([0.6, 0.7], 1)), writer)
+    rates, momenta = "Learning rate per 1 samples", "Momentum per minibatch"
+    assert writer.lines == [(rates, 0.3), (momenta, 0.6), (rates, 0.2), (momenta, 0.7), (rates, 0.1), (rates, 0)]
+    writer = Settings()
+    trained(lambda p: C.sgd(p, C.learning_parameter_schedule(0.5, 32)), writer)
+    assert writer.lines == [("Learning rate per 32 samples", 0.5)]
+
+
+def test_a_printer_prints_the_rate_below_the_head_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    trained(lambda p: C.sgd(p, 0.25), C.logging.ProgressPrinter(freq=0), 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].strip() == "-" * 54 and lines[3] == "Learning rate per minibatch: 0.25"
+    assert [len(line.split()) for line in lines[4:]] == [5]
+
+
+def test_a_trainer_without_metric_tests_nothing() -> None:
+    x, w = C.input_variable(1), C.parameter((1,), init=1.0)
+    trainer = C.Trainer(x * w, C.squared_error(x * w, 1), [C.sgd([w], 0.1)])
+    with pytest.raises(UserError, match="the trainer has no metric to test"):
+        trainer.test_minibatch({x: [[2.0]]})
 
 
 SIZES: list[tuple[dict[str, Any], tuple[bool, int, int]]] = [

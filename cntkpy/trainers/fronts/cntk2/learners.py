@@ -82,6 +82,9 @@ class Learner:
         """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
         self.noise_seed = next(_NOISE_SEEDS)
         """Seed of the noise that `update` adds."""
+        self.reported: tuple[str, ...] = ()
+        """Names under which progress writers get the rate and the momentum when they change."""
+        self._last_reported: dict[str, float] = {}
         self.of_sums = False
         """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
@@ -117,6 +120,18 @@ class Learner:
         any_size = OF_MINIBATCH if self.of_sums else OF_MEAN
         rate_for = PER_SAMPLE if rate.size is not None else any_size
         return value, kept, float(rate_for), float(momentum.size is not None)
+
+    def changed_numbers(self) -> dict[str, float]:
+        """Return rate and momentum of now, under the names that progress writers show, where they have changed."""
+        momentum = self.momentum.at(self.samples_seen, self.sweeps)
+        settings = (self.rate, self.learning_rate()), (self.momentum, momentum)
+        changed: dict[str, float] = {}
+        for name, (schedule, value) in zip(self.reported, settings, strict=False):
+            if self._last_reported.get(name) != value:
+                self._last_reported[name] = value
+                size = schedule.minibatch_size
+                changed[f"{name} per {size} samples" if size else f"{name} per minibatch"] = value
+        return changed
 
     def count(self, samples: int, sweep_end: bool) -> None:
         """Add trained samples."""
