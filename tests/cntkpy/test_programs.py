@@ -85,7 +85,7 @@ def test_a_session_with_its_configurations(tmp_path) -> None:
         ),
     ).train()
     assert [one[0] for one in seen] == [0, 1]
-    assert {"net60", "net60.ckp", "net120.ckp", "net"} <= {one.name for one in tmp_path.iterdir()}
+    assert {"net0", "net0.ckp", "net1.ckp", "net"} <= {one.name for one in tmp_path.iterdir()}
     assert (tmp_path / "log").read_text().count("Finished Epoch") == 2
     loaded = C.load_model(str(tmp_path / "net"))
     np.testing.assert_allclose(loaded.out.eval({loaded.arguments[0]: X}), z.eval({x: X}), rtol=1e-5, atol=1e-6)
