@@ -6,8 +6,9 @@ Where BrainScript differs, the kind's `record` says it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from cntkpy.networks import nodes
@@ -70,8 +71,9 @@ def _attributes(kind: NodeKind, form: RecordForm) -> Iterator[Attribute]:
             yield Attribute(form.names.get(option, option), option, form.types.get(option, type_), default)
 
 
-def _operations() -> Iterator[Operation]:
-    for kind in nodes.kinds():
+def operations_of(kinds: Iterable[NodeKind]) -> Iterator[Operation]:
+    """Yield the operations that make nodes of some kinds."""
+    for kind in kinds:
         form = kind.record
         if kind.unsupported:
             yield from (Operation(name, kind.name) for name in kind.names)
@@ -87,4 +89,22 @@ def _operations() -> Iterator[Operation]:
             )
 
 
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _operations()}
+@cache
+def _declared(module: str) -> dict[str, Operation]:
+    return {operation.name: operation for operation in operations_of(nodes.declared(module))}
+
+
+class _Operations(Mapping[str, Operation]):
+    """The operations by name. What declares one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Operation:
+        return _declared(nodes.operations()[name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(nodes.operations())
+
+    def __len__(self) -> int:
+        return len(nodes.operations())
+
+
+OPERATIONS: Mapping[str, Operation] = _Operations()

@@ -92,7 +92,7 @@ def parse_network(text: Text) -> Program:
 def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
     """Return an evaluator that makes nodes and networks, too; `load` reads model files."""
     classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
-    unsupported = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
+    unsupported = {name: kind.unsupported or "" for kind in nodes.missing() for name in kind.names}
     return evaluator_of(classes, [library()[0]], unsupported | UNSUPPORTED, TEXTS)
 
 
