@@ -8,8 +8,7 @@ share a code. Codes never change their meaning; new ones are added. A kind of a 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 HOME = "https://github.com/cntkpy/cntkpy/blob/main"
 """Address of the files of the newest version: pages are not part of an installation."""
@@ -27,8 +26,7 @@ PAGES = {
 """The page of a rule and its title, by the greatest number of its codes."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """Kinds of findings that ask for the same repair."""
 
     code: str

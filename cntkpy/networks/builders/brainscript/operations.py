@@ -7,16 +7,14 @@ Where BrainScript differs, the kind's `record` says it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from cntkpy.networks import nodes
 from cntkpy.networks.graph.node import NODE, REQUIRED, NodeKind, RecordForm
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     """One attribute of an operation.
 
     Args:
@@ -32,8 +30,7 @@ class Attribute:
     default: Any = REQUIRED
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation.
 
     Args:

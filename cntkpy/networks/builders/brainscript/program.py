@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.networks import nodes
@@ -57,8 +57,7 @@ def taken_by_library() -> frozenset[str]:
     return frozenset(re.findall(r"\.([A-Za-z_]\w*)", library()[0].string))
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """A network description that has been read, not evaluated.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from cntkpy.networks.builders.brainscript.language.syntax import Expression
 FILE = Path(__file__).parents[1] / "library" / "trees.txt"
 """A line with the checksum of the library's text, and one for each member: where it begins, and its tree."""
 
-_CLASSES: tuple[type[Any], ...] = (
+_CLASSES: tuple[Callable[..., Any], ...] = (
     syntax.Literal,
     syntax.Name,
     syntax.Prefix,
@@ -38,7 +38,7 @@ _CLASSES: tuple[type[Any], ...] = (
     syntax.ArrayLiteral,
     syntax.Range,
 )
-_NUMBERS = {kind: number for number, kind in enumerate(_CLASSES)}
+_NUMBERS: dict[Any, int] = {kind: number for number, kind in enumerate(_CLASSES)}
 _PLACE, _TUPLE, _LIST, _MEMBERS = range(-4, 0)
 """The first elements of lists that are no nodes."""
 
@@ -51,7 +51,7 @@ def _written(value: Any) -> Any:
         return [_TUPLE if isinstance(value, tuple) else _LIST, *map(_written, cast("list[Any]", value))]
     if isinstance(value, dict):
         return [_MEMBERS, *map(_written, cast("dict[str, Any]", value).values())]
-    if (number := _NUMBERS.get(type(value))) is None:
+    if (number := _NUMBERS.get(cast("Any", type(value)))) is None:
         return value
     place, *parts = (getattr(value, field.name) for field in fields(value))
     return [number, place.start, place.end, *map(_written, parts)]
@@ -64,8 +64,9 @@ def _read(value: Any, text: Text) -> Any:
     if number == _PLACE:
         return Place(text, *items)
     if number >= 0:
-        return _CLASSES[number](Place(text, items[0], items[1]), *[_read(part, text) for part in items[2:]])
-    parts = [_read(part, text) for part in items]
+        make: Callable[..., Any] = _CLASSES[number]
+        return make(Place(text, items[0], items[1]), *[_read(part, text) for part in items[2:]])
+    parts: list[Any] = [_read(part, text) for part in items]
     if number == _MEMBERS:
         return {member.name: member for member in parts}
     return tuple(parts) if number == _TUPLE else parts
