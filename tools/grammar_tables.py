@@ -24,7 +24,7 @@ from cntkpy.networks.builders.brainscript.language.library import definitions, p
 from cntkpy.networks.builders.brainscript.operations import operations_of
 from cntkpy.networks.builders.brainscript.program import library
 
-STARTS = {"config": ["set_text", "array_text"], "brainscript": ["start", "one_expression"]}
+STARTS = {"config": ["set_text", "array_text"], "brainscript": ["start", "one_expression"], "ndl": ["start"]}
 """Grammars with tables, and the rules that texts follow."""
 
 
@@ -58,9 +58,9 @@ def _compact(value: Any) -> str:
 
 def _table(name: str, starts: list[str]) -> dict[str, Any]:
     """Return states and rules of a grammar, numbered in the order in which they are met from its start rules."""
-    lexical = grammar.load(name, start="lexical", lexer="basic")
-    terms = sorted({term.name for rule in lexical.rules for term in rule.expansion if term.is_term})
-    given = any("%declare" in line for line in (grammar.FOLDER / f"{name}.lark").read_text().splitlines())
+    lines = (grammar.FOLDER / f"{name}.lark").read_text().splitlines()
+    given = any("%declare" in line for line in lines)
+    patterns = _patterns(name) if any(line.startswith("lexical:") for line in lines) else {}
     parser = grammar.load(name, start=starts, lexer=_NoLexer if given else "basic")
     words = {"words": None, "keywords": {}, "ignored": []} if given else _words(parser)
     table = parser.parser.parser._parse_table  # pyright: ignore
@@ -82,12 +82,19 @@ def _table(name: str, starts: list[str]) -> dict[str, Any]:
                 actions[symbol] = ~rules.setdefault(target, len(rules))
         states.append(actions)
     return {
-        "lexical": {term: lexical.get_terminal(term).pattern.to_regexp() for term in terms},
+        "lexical": patterns,
         **words,
         "starts": {start: [numbers[table.start_states[start]], numbers[table.end_states[start]]] for start in starts},
         "rules": [_rule(rule) for rule in rules],
         "states": states,
     }
+
+
+def _patterns(name: str) -> dict[str, str]:
+    """Return the terminals that the rule `lexical` of a grammar names."""
+    lexical = grammar.load(name, start="lexical", lexer="basic")
+    terms = sorted({term.name for rule in lexical.rules for term in rule.expansion if term.is_term})
+    return {term: lexical.get_terminal(term).pattern.to_regexp() for term in terms}
 
 
 def _rule(rule: Any) -> list[Any]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Never
+from typing import TYPE_CHECKING, Never, Protocol
 
-from lark import Token, Tree
-from lark.tree import Meta
-from lark.visitors import Transformer_NonRecursive
-
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic
-from cntkpy.networks.builders.ndl.syntax import parsed, transformed, with_places
+from cntkpy.grammar.tables import NotAcceptedError, Token, table_parser
 from cntkpy.networks.builders.ndl.text import Document, Place, error, warning
 
+if TYPE_CHECKING:
+    import lark
+
+    from cntkpy.cntk_config.base import grammars
+
+OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
 MAX_DEPTH = 100  # brackets inside brackets
 MAX_REPEAT = 10_000  # of `value*count`
 BLANK = re.compile(r"\s")
@@ -89,24 +90,62 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
     Raises:
         ConfigError: anything that is no statement, with its place.
     """
-    tree = parsed(_parser(), document)
-    _check_depth(document, tree)
-    reader = _Reader(document)
-    items: list[Statement | Call] = transformed(reader, tree)
+    try:
+        items, warnings = read_by_tables(document)
+    except (NotAcceptedError, ConfigError):
+        items, warnings = read_by_lark(document)
     statements: list[Statement] = []
     for item in items:
         if isinstance(item, Call):
             raise _unnamed_call(item)
         statements.append(item)
-    return statements, reader.warnings
+    return statements, warnings
+
+
+def read_by_tables(document: Document) -> tuple[list[Assignment | Macro | Call], list[Diagnostic]]:
+    """Return what stands in a script, and warnings.
+
+    Raises:
+        NotAcceptedError: It does not follow the grammar, or is nested deep.
+        ConfigError: The first mistake; a text that does not follow the grammar may come after it.
+    """
+    reader, parser = _Reader(document), table_parser("ndl")
+    tokens = _shallow(parser.tokens(document.text, 0, len(document.text)))
+    return parser.parse(tokens, "start", {rule: getattr(reader, rule) for rule in _RULES}, places=True), reader.warnings
+
+
+def _shallow(words: Iterable[Token]) -> Iterator[Token]:
+    """Yield the words of a script as long as its brackets are not nested too deep."""
+    depth = 0
+    for word in words:
+        depth += (word in OPENERS) - (word in CLOSERS)
+        if depth > MAX_DEPTH:
+            raise NotAcceptedError
+        yield word
+
+
+def read_by_lark(document: Document) -> tuple[list[Assignment | Macro | Call], list[Diagnostic]]:
+    """Return what stands in a script, and warnings; Lark says what is wrong with it.
+
+    Raises:
+        ConfigError: The first mistake: of grammar, else of nesting, else of another kind.
+    """
+    from cntkpy.networks.builders.ndl.syntax import parsed, transformed_by
+
+    tree = parsed(_parser(), document)
+    _check_depth(document, tree)
+    reader = _Reader(document)
+    return transformed_by(reader, tree), reader.warnings
 
 
 @cache
 def _parser() -> grammars.Parser:
+    from cntkpy.cntk_config.base import grammars
+
     return grammars.load("ndl", propagate_positions=True)
 
 
-def _check_depth(document: Document, tree: Tree[Token]) -> None:
+def _check_depth(document: Document, tree: lark.Tree[lark.Token]) -> None:
     """Refuse brackets that are nested too deep."""
     waiting = [(tree, 0)]
     while waiting:
@@ -115,7 +154,7 @@ def _check_depth(document: Document, tree: Tree[Token]) -> None:
         if depth > MAX_DEPTH:
             place = Place(document, item.meta.start_pos, item.meta.end_pos)
             raise error("TooDeep", f"brackets are nested more than {MAX_DEPTH} deep", place)
-        waiting.extend((child, depth) for child in reversed(item.children) if isinstance(child, Tree))
+        waiting.extend((child, depth) for child in reversed(item.children) if not isinstance(child, str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +174,24 @@ class _Body:
     place: Place
 
 
-@with_places
-class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]):
-    """Turns Lark's tree into statements; there is one method for each rule of the grammar."""
+class Meta(Protocol):
+    """Place of a rule, as Lark and `cntkpy/grammar/tables.py` give it."""
+
+    @property
+    def start_pos(self) -> int:
+        """Offset of the first character."""
+        ...
+
+    @property
+    def end_pos(self) -> int:
+        """Offset after the last character."""
+        ...
+
+
+class _Reader:
+    """Makes statements: its methods are called with the place of each rule of the grammar and its parts."""
 
     def __init__(self, document: Document) -> None:
-        super().__init__()
         self.document = document
         self.warnings: list[Diagnostic] = []
 
@@ -315,6 +366,9 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
 
     def _place(self, meta: Meta) -> Place:
         return Place(self.document, meta.start_pos, meta.end_pos)
+
+
+_RULES = [name for name in vars(_Reader) if not name.startswith("_")]
 
 
 def _several(word: Word) -> bool:
