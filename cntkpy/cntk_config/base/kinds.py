@@ -7,7 +7,6 @@ share a code. Codes never change their meaning; new ones are added. A kind of a 
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, NamedTuple, Self
 
 HOME = "https://github.com/cntkpy/cntkpy/blob/main"
@@ -231,6 +230,8 @@ def kind_of(name: str) -> Kind:
         return kind
     package, _, suffix = name.rpartition(".")
     if not (package and suffix.isidentifier() and all(word.isidentifier() for word in package.split("."))):
+        import difflib  # late: texts without mistakes need none of it
+
         near = difflib.get_close_matches(name, KINDS, n=1)
         advice = (
             f"did you mean '{near[0]}'?" if near else f"a kind of your own has a dot: 'mypackage.{suffix or 'BadLine'}'"

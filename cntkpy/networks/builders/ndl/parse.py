@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Never, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Never, Protocol
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic
 from cntkpy.grammar.tables import NotAcceptedError, Token, table_parser
@@ -26,8 +25,7 @@ REPEATED = re.compile(r"([^*]*)\*(.*)", re.DOTALL)
 SEPARATORS = "`~!@%^&*+|?"  # right after the bracket of an array; those that may be in names or numbers are not taken
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A name, a number or a text. Quotes are not part of the text."""
 
     text: str
@@ -35,24 +33,21 @@ class Word:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(NamedTuple):
     """`(a, b)`, also in other brackets."""
 
     items: tuple[Word, ...]
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """`name=value` inside a call."""
 
     name: Word
     value: Word | Array
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """`Function(arguments, option=value)`; options may be anywhere."""
 
     function: Word
@@ -61,16 +56,14 @@ class Call:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """`name = value`."""
 
     name: Word
     value: Word | Call | Array
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(NamedTuple):
     """`Name(parameters) { body }`; a call without a name in the body stands for `Name(parameters) = Call(...)`."""
 
     name: Word
@@ -157,8 +150,7 @@ def _check_depth(document: Document, tree: lark.Tree[lark.Token]) -> None:
         waiting.extend((child, depth) for child in reversed(item.children) if not isinstance(child, str))
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """`{ statements }`; `bare`: no `=` is before it."""
 
     body: tuple[Assignment | Macro | Call, ...]
@@ -166,8 +158,7 @@ class _Block:
     bare: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(NamedTuple):
     """`= Call(...)` after the header of a macro."""
 
     call: Call
