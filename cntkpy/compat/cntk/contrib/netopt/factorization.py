@@ -1,5 +1,8 @@
 """cntk.contrib.netopt.factorization: Dense layers with two small matrices in the place of a large one."""
 
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import math
