@@ -93,15 +93,6 @@ def test_a_printer_prints_the_rate_below_the_head_of_the_table(capsys: pytest.Ca
     assert [len(line.split()) for line in lines[4:]] == [5]
 
 
-@pytest.mark.filterwarnings("ignore:training_parameter_schedule")
-def test_units_of_old_schedules_may_be_texts() -> None:
-    schedules = [C.learners.training_parameter_schedule(0.1, unit) for unit in ("sample", "minibatch")]
-    assert [schedule.minibatch_size for schedule in schedules] == [1, C.learners.IGNORE]
-    for unit in ("samples", 5):
-        with pytest.raises(ValueError, match=r"UnitType\.sample or UnitType\.minibatch"):
-            C.learners.training_parameter_schedule(0.1, unit)
-
-
 def test_a_trainer_counts_in_every_unit() -> None:
     x, w = C.input_variable(1), C.parameter((1,), init=1.0)
     trainer = C.Trainer(x * w, C.squared_error(x * w, 1), [C.sgd([w], 0.1)])

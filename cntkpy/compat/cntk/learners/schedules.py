@@ -78,11 +78,9 @@ def momentum_as_time_constant_schedule(momentum: Any, epoch_size: int | None = N
 
 
 def _of_unit(values: Any, unit: Any, epoch_size: int | None) -> Schedule:
-    if unit not in {*UnitType, *(known.value for known in UnitType)}:
+    if not isinstance(unit, UnitType):
         raise ArgumentError(f"a unit is UnitType.sample or UnitType.minibatch, not {unit!r}")
-    return schedules.learning_rate(
-        values, 1 if unit in (UnitType.sample, UnitType.sample.value) else IGNORE, epoch_size
-    )
+    return schedules.learning_rate(values, 1 if unit is UnitType.sample else IGNORE, epoch_size)
 
 
 def _deprecated(name: str, instead: str) -> None:
