@@ -328,7 +328,7 @@ class Summed:
         rows = C.sequence.unpack(self.x, 0, True) if steps is None else self.x
         self.z = C.reduce_sum(C.tanh(C.times(rows, self.w)), axis=0, keepdims=False)
         self.loss = C.reduce_sum(C.square(self.z - self.y))
-        self.trainer = C.Trainer(self.z, (self.loss, None), [C.adam([self.w], rate, 0.9)])
+        self.trainer = C.Trainer(self.z, (self.loss, self.loss), [C.adam([self.w], rate, 0.9)])
 
     def data(self, sequences: Any, targets: Any) -> dict[Any, Any]:
         """A minibatch."""

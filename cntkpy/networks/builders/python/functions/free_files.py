@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -59,7 +58,7 @@ def sized_with_marks(roots: Sequence[NodeValue]) -> graph.Model:
     for value in free:
         node = first.node(value)
         axes = [axis for source, axis in first.sizes if source is value]
-        node.written = replace(node.written or Written(), free={"axes": axes})
+        node.written = (node.written or Written())._replace(free={"axes": axes})
     marked = {first.node(value).name for value in free}
     for node, larger in zip(first.model.network.nodes.values(), second.model.network.nodes.values(), strict=True):
         if node.operation != larger.operation:
@@ -181,7 +180,7 @@ def _mark_growing(node: Node, larger: Node, first: _Sized, second: _Sized) -> No
         if not kinds or node.learning_rate_multiplier:
             raise _refused(f"the values of '{node.name}' depend on the sizes of the data")
         free |= {"kind": kinds[0], "number": number}
-    node.written = replace(node.written or Written(), free=free)
+    node.written = (node.written or Written())._replace(free=free)
 
 
 def _as_product(value: Any, larger: Any, first: _Sized, second: _Sized) -> Any:
