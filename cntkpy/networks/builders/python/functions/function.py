@@ -447,6 +447,10 @@ class Function(Variable, Called, Evaluated):
         """`f >> g` is `g(f)`; see `composed`."""
         return composed(self, other)
 
+    def __lshift__(self, other: Any) -> Any:
+        """`g << f` is `g(f)`; see `composed`."""
+        return composed(other, self)
+
     def __getitem__(self, key: Any) -> Any:
         """Elements of a sample, as numpy counts them; of a function of several outputs one of them, or some.
 

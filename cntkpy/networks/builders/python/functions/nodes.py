@@ -57,6 +57,18 @@ class DataAxes(NamedTuple):
     is_sparse: bool = False
 
 
+def type_text(shape: tuple[int, ...], is_sparse: bool, steps: bool) -> str:
+    """Return a type as `cntk.layers.typing` writes it: `Sequence[Tensor[3, 4]]`.
+
+    Args:
+        shape: of a sample.
+        is_sparse: whether only elements that are not zero are kept.
+        steps: whether samples lie along a sequence axis.
+    """
+    tensor = f"{'SparseTensor' if is_sparse else 'Tensor'}[{', '.join(map(str, shape))}]"
+    return f"Sequence[{tensor}]" if steps else tensor
+
+
 class Inferred(NamedTuple):
     """The part of a node's type that follows from its operands.
 
@@ -85,6 +97,9 @@ class ValueType:
     dtype: np.dtype[Any]
     is_sparse: bool
     dynamic_axes: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return type_text(self.shape, self.is_sparse, len(self.dynamic_axes) > 1)
 
     def keys(self) -> list[str]:
         """Return the names of the arguments."""
