@@ -433,7 +433,7 @@ def test_running_statistics_are_those_of_all_sizes() -> None:
     x, y = C.input_variable((2, C.FreeDimension)), C.input_variable(2)
     z = C.reduce_sum(C.layers.BatchNormalization(map_rank=1, normalization_time_constant=0)(x), axis=1, keepdims=False)
     loss = C.reduce_sum(C.square(z - y))
-    trainer = C.Trainer(z, (loss, None), [C.sgd(z.parameters, 0.0)])
+    trainer = C.Trainer(z, (loss, loss), [C.sgd(z.parameters, 0.0)])
     mean = next(one for one in z.constants if "mean" in one.name.lower())
     random = np.random.default_rng(1)
     for size in (2, 3, 2):
@@ -512,7 +512,7 @@ def test_training_on_steps_that_are_kept() -> None:
     kept = C.sequence.gather(x, C.greater(C.slice(x, 0, 0, 1), 0))
     mean = C.reduce_mean(C.times(C.sequence.unpack(kept, 0, True), w), axis=0, keepdims=False)
     loss = C.reduce_sum(C.square(mean))
-    trainer = C.Trainer(None, (loss, None), [C.sgd([w], 0.0)])
+    trainer = C.Trainer(None, (loss, loss), [C.sgd([w], 0.0)])
     for data in ([[[1, 2], [-1, 3], [2, 4]], [[1, 1]]], [[[1, 2], [-1, 3]], [[-1, 1], [3, 3]]]):
         rows = [np.array(one, np.float32) for one in data]
         expected = np.square(padded([one[one[:, 0] > 0] for one in rows], 0)[0].sum(axis=2).mean(axis=1)).mean()
@@ -532,7 +532,7 @@ def test_data_of_a_source_and_values_have_free_axes(tmp_path: Path) -> None:
         C.io.CTFDeserializer(str(tmp_path / "data.ctf"), C.io.StreamDefs(**streams)), randomize=False, max_sweeps=1
     )
     inputs = {x: source.streams.x, y: source.streams.y}
-    trainer = C.Trainer(None, (loss, None), [C.sgd([w], 0.0)])
+    trainer = C.Trainer(None, (loss, loss), [C.sgd([w], 0.0)])
     trainer.train_minibatch(source.next_minibatch(2, inputs))
     assert trainer.previous_minibatch_loss_average == pytest.approx((20**2 + 0) / 2)
     data = np.arange(12.0).reshape(2, 3, 2)

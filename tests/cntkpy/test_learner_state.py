@@ -61,7 +61,7 @@ class Settings(C.cntk_py.ProgressWriter):
 
     def __init__(self) -> None:
         super().__init__(1, 0, 1, 0, sys.maxsize, 0)
-        self.lines: list[tuple[str, float]] = []
+        self.lines: list[tuple[str, object]] = []
         self.__disown__()
 
     def write(self, key: str, value: object) -> None:
@@ -91,6 +91,15 @@ def test_a_printer_prints_the_rate_below_the_head_of_the_table(capsys: pytest.Ca
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].strip() == "-" * 54 and lines[3] == "Learning rate per minibatch: 0.25"
     assert [len(line.split()) for line in lines[4:]] == [5]
+
+
+def test_a_trainer_counts_in_every_unit() -> None:
+    x, w = C.input_variable(1), C.parameter((1,), init=1.0)
+    trainer = C.Trainer(x * w, C.squared_error(x * w, 1), [C.sgd([w], 0.1)])
+    for last in (False, True):
+        trainer.train_minibatch({x: [[2.0], [1.0]]}, is_sweep_end=last)
+    units = C.train.DataUnit.sample, C.train.DataUnit.minibatch, C.train.DataUnit.sweep
+    assert [trainer.total_number_of_units_seen(unit) for unit in units] == [4, 2, 1]
 
 
 def test_a_trainer_without_metric_tests_nothing() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.readers.errors import ArgumentError
+from cntkpy.trainers.fronts.cntk2.session import DataUnit
 from cntkpy.trainers.fronts.cntk2.trainer import Trainer as OwnTrainer
 
 from ..missing import no_attribute
@@ -26,6 +27,11 @@ class Trainer(OwnTrainer):
         if self.evaluation_function is None:
             raise ArgumentError("the trainer has no metric to test", "Trainer(model, (loss, metric), learners)")
         return super().test_minibatch(arguments, device)
+
+    def total_number_of_units_seen(self, unit: DataUnit) -> int:
+        """Return the samples, minibatches or passes over the data that were trained on."""
+        seen = {DataUnit.sample: self.total_number_of_samples_seen, DataUnit.minibatch: self.total_number_of_updates}
+        return seen.get(unit, self.total_number_of_sweeps)
 
     @staticmethod
     def _get_loss_metric(criterion: Any) -> tuple[Any, Any]:

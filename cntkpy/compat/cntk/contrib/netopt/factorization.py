@@ -1,5 +1,8 @@
 """cntk.contrib.netopt.factorization: Dense layers with two small matrices in the place of a large one."""
 
+# What programs give is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import math
@@ -145,11 +148,11 @@ def _weights(block: Function) -> Function:
 
 def _activation(block: Function, has_bias: bool) -> Callable[[Function], Function] | None:
     """Return the activation function of a Dense layer; None: it has none."""
-    own = {part.uid for part in block.inputs if part.is_parameter}
+    trained = {part.uid for part in block.inputs if part.is_parameter}
     name = "Plus" if has_bias else "Times"
 
     def is_sum(part: Any) -> bool:
-        return getattr(part, "op_name", "") == name and any(operand.uid in own for operand in part.inputs)
+        return getattr(part, "op_name", "") == name and any(operand.uid in trained for operand in part.inputs)
 
     sums = depth_first_search(block.block_root, is_sum, depth=-1)[0]
     if math.prod(sums.shape) == math.prod(block.shape) and sums == block.block_root:

@@ -35,7 +35,7 @@ from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
-from cntkpy.networks.builders.python.functions.defaults import HALF, chosen
+from cntkpy.networks.builders.python.functions.defaults import HALF, PROCESS_OPTIONS, chosen
 from cntkpy.networks.builders.python.functions.free import are_free, free_axis, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.free_files import take_free
 from cntkpy.networks.builders.python.functions.graph import Model
@@ -471,8 +471,7 @@ class Function(Variable, Called, Evaluated):
                 raise UserError("BadIndex", message)
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
-        if not self.is_leaf:
-            keys = keys[int(chosen("", "axis_offset", DEFAULT_OPTION, 0)) :]
+        keys = keys[self._dynamic_keys(keys) :]
         for item in keys:
             check_index(item)
         try:
@@ -482,6 +481,17 @@ class Function(Variable, Called, Evaluated):
         if _is_open(self, shape):
             return Function(recipe(lambda nodes: taken_by(Function(nodes[0]), keys).root, [self.root], "Slice"))
         return taken_by(self, keys)
+
+    def _dynamic_keys(self, keys: Sequence[object]) -> int:
+        """Return how many of the keys of an index are those of dynamic axes.
+
+        There are none, unless the option `align_axis` or a default `axis_offset` says that a program counts the batch.
+        """
+        offset = int(chosen("", "axis_offset", DEFAULT_OPTION, 0))
+        if offset or PROCESS_OPTIONS.get("align_axis") != 1:
+            return 0 if self.is_leaf else offset
+        count = len(self.dynamic_axes)
+        return count if all(item == slice(None) for item in keys[:count]) else 0
 
     def __str__(self) -> str:
         """Return its inputs and outputs with their types, see `signature_text`; of a leaf or an output see

@@ -7,7 +7,7 @@ from typing import Any
 
 from cntkpy.networks.builders.python.functions.function import Function
 
-from .....layers import Dense, Sequential, default_options
+from .....layers import Dense, Sequential, default_options, identity
 from .....losses import squared_error
 from .....missing import no_attribute
 from .....ops import input_variable, reduce_mean, relu
@@ -92,7 +92,7 @@ class Models:
 
 def _hidden(sizes: Sequence[int]) -> Any:
     with default_options(activation=relu):
-        return Sequential([Dense(size) for size in sizes]) if sizes else Sequential([lambda x: x])
+        return Sequential([Dense(size) for size in sizes]) if sizes else identity
 
 
 __all__ = ["Models"]
