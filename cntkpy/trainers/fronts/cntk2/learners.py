@@ -206,7 +206,7 @@ class Learner:
         gradient: Any = gradients[parameter]
         read: Any = getattr(gradient, "asarray", None)  # of a `Value`
         array: Any = gradient if read is None else read()
-        array = np.asarray(array.toarray() if issparse(array) else array, dtype)
+        array = np.asarray(array.toarray() if issparse(array) else array, dtype)  # pyright: ignore[reportUnknownMemberType]
         is_flat = getattr(gradient, "is_sparse", False) and array.size == math.prod(parameter.shape)
         if is_flat or differ_by_leading_ones(array.shape, parameter.shape):
             array = array.reshape(parameter.shape)

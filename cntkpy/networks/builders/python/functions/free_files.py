@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.python.functions import graph
-from cntkpy.networks.builders.python.functions.free import TRIED, Sizes, free_nodes, with_sizes
+from cntkpy.networks.builders.python.functions.free import TRIED, free_nodes, with_sizes
 from cntkpy.networks.builders.python.functions.nodes import INPUTS
 from cntkpy.networks.builders.python.functions.recipes import UNPACKED, Growing, Size, mark_growing, size_of
 from cntkpy.networks.graph.node import Node
@@ -146,8 +146,7 @@ def _sized(roots: Sequence[NodeValue], free: Sequence[NodeValue], choice: Sequen
             shape[axis] = choice[len(by_axis) % len(choice)]
             by_axis[value, axis] = shape[axis]
         sizes[value] = tuple(shape)
-    found: Sizes = sizes
-    known = with_sizes(roots, found)
+    known = with_sizes(roots, sizes)
     return _Sized(graph.make(known.roots, {"output": known.roots}), known.copies, by_axis)
 
 
@@ -202,8 +201,8 @@ def _as_product(value: Any, larger: Any, first: _Sized, second: _Sized) -> Any:
     for count in range(1, len(first.sizes) + 1):
         for axes in combinations(first.sizes, count):
             products = [math.prod(each.sizes[axis] for axis in axes) for each in (first, second)]
-            factor, rest = divmod(value, products[0])
-            if rest == 0 and factor * products[1] == larger:
+            factor, remainder = divmod(value, products[0])
+            if remainder == 0 and factor * products[1] == larger:
                 return {"factor": int(factor), "of": [[first.node(node).name, axis] for node, axis in axes]}
     return None
 
