@@ -17,6 +17,7 @@ from cntkpy.networks.arrays.lazy import (
     Array,
     Gradients,
     Residuals,
+    custom_gradient,
     default_device,
     gradient_by_operands,
     jax,
@@ -155,7 +156,12 @@ def few_terms(window: Window, groups: int) -> Convolve:
             to_x = few_terms(window._replace(padding=inside), groups)(g, turned)
         return to_x, to_kernel
 
-    return gradient_by_operands(primal, backward)
+    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
+        if groups == 1 < x.shape[-1]:  # with the gradients, a training takes 7 % longer with the sum
+            return by_groups(x, kernel, window, groups), (x, kernel)
+        return primal(x, kernel), (x, kernel)
+
+    return custom_gradient(forward, backward, primal)
 
 
 def has_few_terms(kernel: Array, groups: int) -> bool:
