@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from syntax import imports_and_calls
+from syntax import imports_and_calls, nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -231,7 +231,7 @@ def test_no_file_needs_another_that_needs_it() -> None:
 
 def assigned_classes(text: str) -> list[str]:
     """The attributes that a file assigns on classes which it imports: `Class.attribute`."""
-    nodes_of_text = list(ast.walk(ast.parse(text)))
+    nodes_of_text = nodes_of(text)
     imported = {
         alias.asname or alias.name
         for node in nodes_of_text

@@ -143,7 +143,7 @@ def test_a_case_is_changed_where_its_script_says_so() -> None:
 
 
 def test_goldens_are_marked_in_their_folder_only() -> None:
-    """`.ci/run` looks for them in one folder: elsewhere, a test marked so would never run."""
+    """`pytest -m golden tests/goldens`, as the pages have it, runs them all."""
     tests = Path(__file__).parent
     marked = [path for path in tests.rglob("test_*.py") if ".mark.golden" in path.read_text(encoding="utf-8")]
     others = [path for path in marked if path != Path(__file__) and tests / "goldens" not in path.parents]

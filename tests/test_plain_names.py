@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = Path(__file__).with_name("plain-names.json")
@@ -92,7 +93,7 @@ def counts() -> dict[str, dict[str, int]]:
     for path in sorted((ROOT / "cntkpy").rglob("*.py")):
         folder = path.relative_to(ROOT / "cntkpy").parts[0]
         total = totals[folder if folder in PACKAGES else REST]
-        counted = count(list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+        counted = count(nodes_of(path.read_text(encoding="utf-8")))
         for measure, number in zip(MEASURES, counted, strict=True):
             total[measure] += number
     return totals
@@ -112,7 +113,7 @@ class Point:
         self.found = [rest for rest in by]
         if (own := at): _given = own
 '''
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = nodes_of(text)
     assert sorted(bound_pronouns(nodes)) == ["_given", "at", "found", "one", "own", "rest"]
     assert count(nodes) == (6, 3, 1)
 

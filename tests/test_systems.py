@@ -10,6 +10,7 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 import small_classification as small
+from syntax import nodes_of
 
 from cntkpy.cntk_config import load
 from cntkpy.cntk_config.base.files import is_url
@@ -55,7 +56,7 @@ FOLDERS = ("/dev/", "/etc/", "/proc/", "/sys/", "/tmp", "/usr/", "/var/")
 
 def of_some_systems(text: str) -> Iterator[tuple[int, str]]:
     """The lines of a program that name what only some systems have, and what it is."""
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = nodes_of(text)
     documented = {
         id(node.body[0].value)
         for node in nodes

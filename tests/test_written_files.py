@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from syntax import nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE = "cntkpy/cntk_config/base/writing.py"
@@ -71,7 +72,7 @@ def _is_descriptor(call: ast.Call) -> bool:
 
 def found_in(text: str) -> Iterator[int]:
     """The lines in which a file is written."""
-    return (node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and writes(node))
+    return (node.lineno for node in nodes_of(text) if isinstance(node, ast.Call) and writes(node))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""Write the parsing tables of grammars: `python -m tools.grammar_tables [--check]`.
+"""Write what a start reads in place of its sources: `python -m tools.grammar_tables [--check]`.
 
-They are in `cntkpy/grammar/tables.json`, which `cntkpy/grammar/tables.py` reads. Lark makes them of the grammars.
+- `cntkpy/grammar/tables.json`: parsing tables, which Lark makes of the grammars
+- `cntkpy/networks/builders/brainscript/library/trees.txt`: syntax trees of BrainScript's library
+- `cntkpy/networks/nodes/index.json`: names of the functions of networks
 """
 
 from __future__ import annotations
@@ -16,8 +18,13 @@ from lark.parsers.lalr_analysis import Shift
 
 from cntkpy import grammar
 from cntkpy.grammar.tables import FILE
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.brainscript.language import trees
+from cntkpy.networks.builders.brainscript.language.library import definitions, parsed_value
+from cntkpy.networks.builders.brainscript.operations import operations_of
+from cntkpy.networks.builders.brainscript.program import library
 
-STARTS = {"config": ["set_text", "array_text"], "brainscript": ["start", "one_expression"]}
+STARTS = {"config": ["set_text", "array_text"], "brainscript": ["start", "one_expression"], "ndl": ["start"]}
 """Grammars with tables, and the rules that texts follow."""
 
 
@@ -51,9 +58,9 @@ def _compact(value: Any) -> str:
 
 def _table(name: str, starts: list[str]) -> dict[str, Any]:
     """Return states and rules of a grammar, numbered in the order in which they are met from its start rules."""
-    lexical = grammar.load(name, start="lexical", lexer="basic")
-    terms = sorted({term.name for rule in lexical.rules for term in rule.expansion if term.is_term})
-    given = any("%declare" in line for line in (grammar.FOLDER / f"{name}.lark").read_text().splitlines())
+    lines = (grammar.FOLDER / f"{name}.lark").read_text().splitlines()
+    given = any("%declare" in line for line in lines)
+    patterns = _patterns(name) if any(line.startswith("lexical:") for line in lines) else {}
     parser = grammar.load(name, start=starts, lexer=_NoLexer if given else "basic")
     words = {"words": None, "keywords": {}, "ignored": []} if given else _words(parser)
     table = parser.parser.parser._parse_table  # pyright: ignore
@@ -75,12 +82,19 @@ def _table(name: str, starts: list[str]) -> dict[str, Any]:
                 actions[symbol] = ~rules.setdefault(target, len(rules))
         states.append(actions)
     return {
-        "lexical": {term: lexical.get_terminal(term).pattern.to_regexp() for term in terms},
+        "lexical": patterns,
         **words,
         "starts": {start: [numbers[table.start_states[start]], numbers[table.end_states[start]]] for start in starts},
         "rules": [_rule(rule) for rule in rules],
         "states": states,
     }
+
+
+def _patterns(name: str) -> dict[str, str]:
+    """Return the terminals that the rule `lexical` of a grammar names."""
+    lexical = grammar.load(name, start="lexical", lexer="basic")
+    terms = sorted({term.name for rule in lexical.rules for term in rule.expansion if term.is_term})
+    return {term: lexical.get_terminal(term).pattern.to_regexp() for term in terms}
 
 
 def _rule(rule: Any) -> list[Any]:
@@ -109,15 +123,36 @@ def _words(parser: Lark) -> dict[str, Any]:
     return {"words": pattern, "keywords": keywords, "ignored": sorted(lexer.ignore_types)}
 
 
+def trees_text() -> str:
+    """Return the whole file of trees."""
+    text, members = library()
+    return trees.kept_trees(text, ((place, parsed_value(place)) for place in definitions(members)))
+
+
+def index_text() -> str:
+    """Return the whole file with names of functions and operations."""
+    modules = {
+        module: [
+            [name.lower() for kind in nodes.declared(module) for name in kind.names],
+            [operation.name for operation in operations_of(nodes.declared(module))],
+        ]
+        for module in nodes.MODULES
+    }
+    names = [name for parts in modules.values() for name in parts[0]]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise AssertionError(f"two kinds of nodes are called {repeated}")
+    return "{" + ",\n".join(f'"{module}": {_compact(parts)}' for module, parts in modules.items()) + "}\n"
+
+
 def main() -> int:
-    """Write the file, or compare with it."""
-    if "--check" not in sys.argv:
-        FILE.write_text(text(), encoding="utf-8")
-        return 0
-    if FILE.read_text(encoding="utf-8") == text():
-        return 0
-    print(f"{FILE} is not what the grammars give: run `python -m tools.grammar_tables`")
-    return 1
+    """Write the files, or compare with them."""
+    for file, content in {FILE: text(), nodes.INDEX: index_text(), trees.FILE: trees_text()}.items():
+        if "--check" not in sys.argv:
+            file.write_text(content, encoding="utf-8")
+        elif file.read_text(encoding="utf-8") != content:
+            print(f"{file} is not what its source gives: run `python -m tools.grammar_tables`")
+            return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -23,8 +23,7 @@ OPEN = ("UnknownVariable", "VariableCycle")
 """Kinds of errors that say that a variable is not given, which `--open` allows."""
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """The words of a tool, sorted: command lines of the classic form, and the rest."""
 
     configurations: list[list[str]]

@@ -10,9 +10,9 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 FILE = Path(__file__).with_name("tables.json")
 
@@ -40,6 +40,15 @@ def make_token(kind: str, word: str, start: int, end: int) -> Token:
     return token
 
 
+class Stretch(NamedTuple):
+    """The characters of a rule, by the names of Lark."""
+
+    start_pos: int
+    end_pos: int
+
+
+NOWHERE = Stretch(-1, -1)
+"""The stretch of a rule without characters."""
 _END = make_token("$END", "", -1, -1)
 
 
@@ -93,13 +102,16 @@ class TableParser:
                     kind = self._keywords[kind].get(word, kind)
                 yield make_token(kind, word, start, position)
 
-    def parse(self, tokens: Iterable[Token], start: str, makers: Mapping[str, Maker]) -> Any:
+    def parse(
+        self, tokens: Iterable[Token], start: str, makers: Mapping[str, Callable[..., Any]], places: bool = False
+    ) -> Any:
         """Parse a text.
 
         Args:
             tokens: its words.
             start: rule that the whole text follows.
             makers: what makes the value of a rule, or of an alternative with a name, from the values of its parts.
+            places: makers are called with the `Stretch` of the rule, too, before the values.
 
         Returns:
             The value of the rule `start`.
@@ -111,6 +123,7 @@ class TableParser:
         rules = [(*rule[:2], makers.get(rule[2] or ""), *rule[3:]) for rule in self._rules]
         states: list[int] = [state]
         values: list[Any] = []
+        stretches: list[Stretch] = []
         for token in itertools.chain(tokens, (_END,)):
             kind = token.type
             while True:
@@ -121,12 +134,17 @@ class TableParser:
                     state = action
                     states.append(state)
                     values.append(token)
+                    if places:
+                        stretches.append(Stretch(token.start_pos, token.end_pos))
                     break
                 origin, size, make, kept, missing, is_single = rules[~action]
                 if size == 1 and is_single and kept is None:  # nine of ten: levels of operators without an operator
                     states.pop()
                 else:
                     children: list[Any] = []
+                    if places:
+                        stretches[len(stretches) - size :] = [stretch := _joined(stretches[len(stretches) - size :])]
+                        make = partial(make, stretch) if make else None
                     if size:
                         children = values[-size:]
                         del values[-size:], states[-size:]
@@ -139,6 +157,12 @@ class TableParser:
                 if state == final and token is _END:
                     return values[-1]
         raise AssertionError("the end of a text ends its parsing")
+
+
+def _joined(stretches: list[Stretch]) -> Stretch:
+    """Return the stretch from the first part of a rule to its last one that has characters."""
+    filled = [stretch for stretch in stretches if stretch is not NOWHERE]
+    return Stretch(filled[0].start_pos, filled[-1].end_pos) if filled else NOWHERE
 
 
 def _kept(children: list[Any], kept: list[tuple[int, bool, int]], missing: int) -> list[Any]:

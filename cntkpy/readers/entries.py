@@ -7,7 +7,7 @@ there is found without any other file being changed. So does the data interface.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cntkpy.cntk_config import entry as catalogue
 from cntkpy.cntk_config.base.objects import load_object
@@ -15,8 +15,7 @@ from cntkpy.cntk_config.declare import Declared
 from cntkpy.cntk_config.entry import Entry, collect
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """Readers, deserializers, transforms or writers: what all things of a kind have in common."""
 
     name: str

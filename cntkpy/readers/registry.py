@@ -15,11 +15,10 @@ import inspect
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.cntk_config.base.spelling import nearest
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
     from .reader import Reader
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """Settings that a reader passes to its deserializers.
 
     precision: element type; primary: whether it is the first one, whose order counts; frame_mode: whether minibatches

@@ -273,7 +273,7 @@ def test_a_trainer_prints_the_times_of_its_last_test(capsys: pytest.CaptureFixtu
     """P18: `test_minibatch` alone, with the switch on before."""
     x = C.input_variable(2)
     z = C.layers.Dense(1)(x)
-    trainer = C.Trainer(z, (C.reduce_sum(z), None), [C.sgd(z.parameters, 0.1)])
+    trainer = C.Trainer(z, (C.reduce_sum(z), C.reduce_max(z)), [C.sgd(z.parameters, 0.1)])
     C.debugging.set_node_timing(True)
     try:
         trainer.test_minibatch({x: np.ones((4, 2), np.float32)})

@@ -283,3 +283,45 @@ def test_a_number_to_the_power_of_a_function() -> None:
     data = np.array([[1, 3]], np.float32)
     assert np.allclose((2**x).eval({x: data}), [[2, 8]])
     assert np.allclose((2**x).grad({x: data}, wrt=[x]), np.log(2) * 2**data)
+
+
+def test_types_of_sequences_may_be_derived_from() -> None:
+    class Words(C.layers.typing.Sequence):
+        pass
+
+    f = C.Function.with_signature(Words[C.layers.typing.Tensor[2]])(lambda x: x + 1)
+    (x,) = f.arguments
+    assert x.shape == (2,) and [axis.is_ordered for axis in x.dynamic_axes] == [False, True]
+
+
+def test_layers_and_functions_are_composed_from_right_to_left() -> None:
+    x, y = C.input_variable(2), C.input_variable(2)
+    double = C.element_times(y, 2)
+    assert (C.layers.Dense(3) << C.layers.Dense(4))(x).shape == (3,)
+    assert np.array_equal((C.relu(x) << double).eval({y: np.array([[1, -2]], np.float32)}), [[2, 0]])
+
+
+def test_types_are_written_as_programs_write_them() -> None:
+    tensor, sequence = C.layers.typing.Tensor[2, 3], C.layers.typing.Sequence
+    over = C.layers.typing.SequenceOver[C.Axis("i")][C.layers.typing.Tensor[3]]
+    assert [str(kind) for kind in (tensor, sequence[tensor], over)] == [
+        "Tensor[2, 3]", "Sequence[Tensor[2, 3]]", "SequenceOver[i][Tensor[3]]",
+    ]  # fmt: skip
+    variables = C.sequence.input_variable(2), C.input_variable(4, is_sparse=True), C.constant(3.0)
+    assert [str(x.type) for x in variables] == ["Sequence[Tensor[2]]", "SparseTensor[4]", "Tensor[]"]
+
+
+def test_a_signature_of_anything_waits_for_its_inputs() -> None:
+    last = C.Function.with_signature(C.layers.typing.Sequence[C.layers.typing.tensor])(lambda x: C.sequence.last(x))
+    assert last(C.sequence.input_variable((2, 3))).shape == (2, 3)
+
+
+def test_default_arguments_of_a_function_keep_their_values() -> None:
+    @C.Function
+    def scaled(x, factor=3):
+        return x * factor
+
+    x = C.input_variable(2)
+    z = scaled(x)
+    assert len(scaled.signature) == 1
+    assert np.array_equal(z.eval({x: np.array([[1, 2]], np.float32)}), [[3, 6]])

@@ -85,7 +85,7 @@ def test_a_session_with_its_configurations(tmp_path) -> None:
         ),
     ).train()
     assert [one[0] for one in seen] == [0, 1]
-    assert {"net60", "net60.ckp", "net120.ckp", "net"} <= {one.name for one in tmp_path.iterdir()}
+    assert {"net0", "net0.ckp", "net1.ckp", "net"} <= {one.name for one in tmp_path.iterdir()}
     assert (tmp_path / "log").read_text().count("Finished Epoch") == 2
     loaded = C.load_model(str(tmp_path / "net"))
     np.testing.assert_allclose(loaded.out.eval({loaded.arguments[0]: X}), z.eval({x: X}), rtol=1e-5, atol=1e-6)
@@ -212,8 +212,8 @@ def test_a_printer_is_told_by_the_program(capsys) -> None:
         assert found == pytest.approx(same)
         assert (found[0], found[2]) == (pytest.approx(np.mean(expected[-3:])), 60)
     by_hand.log("over")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "over"
+    rate, *lines = capsys.readouterr().out.splitlines()
+    assert rate == "Learning rate per minibatch: 0.1" and lines[-1] == "over"
     assert [line.split(";")[0].split(" metric")[0] for line in lines[0:2]] == [
         f" Minibatch[   1-   2]: loss = {np.mean(expected[:2]):.6f} * 40,"
     ] * 2
@@ -514,7 +514,8 @@ def test_a_printer_of_two_trainers(capsys) -> None:
         trainer = C.Trainer(z, (loss, None), C.sgd(z.parameters, 0.1), printer)
         trainer.train_minibatch({x: X, y: Y})
         trainer.summarize_training_progress()
-    assert [" * 60 " in line for line in capsys.readouterr().out.splitlines()] == [True, True]
+    lines = capsys.readouterr().out.splitlines()
+    assert [" * 60 " in line for line in lines] == [False, True, False, True]  # the rate before each
 
 
 @pytest.mark.thorough

@@ -82,10 +82,18 @@ def test_helpers_of_the_internal_package() -> None:
     assert sanitize.sanitize_input(x) is x and sanitize.sanitize_input([1.0, 2.0]).shape == (2,)
     assert sanitize.sanitize_shape(3) == (3,) and sanitize.sanitize_shape((3, 4)) == (3, 4)
     assert sanitize.sanitize_dtype_numpy("float") is np.float32 and sanitize.sanitize_dtype_cntk(np.float64) == 2
+    assert sanitize.sanitize_dtype_numpy(int) is np.float32 and sanitize.sanitize_dtype_numpy(float) is np.float64
+    assert sanitize.sanitize_dtype_cntk(C.cntk_py.DataType_Float) == C.cntk_py.DataType_Float
+    assert [sanitize.sanitize_precision(p) for p in ("float", C.cntk_py.DataType_Double)] == [np.float32, np.float64]
+    with pytest.raises((ValueError, TypeError)):
+        sanitize.sanitize_precision("x")
     assert sanitize.sanitize_axis(None) == C.Axis.all_static_axes() and sanitize.sanitize_2d_number(2) == (2, 2)
     assert sanitize.sanitize_permutation((-1, 0)) == [1, 0]
     assert sanitize.sanitize_batch(x, [[1, 2]]).shape == (1, 1, 2)  # a list has an axis of steps
-    assert utils.get_data_type(x, np.zeros(2, np.float64)) is np.float64
+    assert utils.get_data_type(x, np.zeros(2, np.float64)) is np.float32  # variables decide
+    assert utils.get_data_type(C.placeholder(), np.zeros(2, np.float64)) is np.float64
+    assert utils.get_data_type(np.zeros(2, np.float32), np.zeros(2, np.float64)) is np.float64
+    assert utils.get_data_type(C.placeholder(), C.placeholder()) is None
     assert utils.get_python_function_arguments(lambda a, b, c=3: None) == (["a", "b"], {})
     assert utils.map_function_arguments(["p", "q"], {"p": "p", "q": "q"}, 1, q=2) == {"p": 1, "q": 2}
     assert sanitize.sanitize_range(-2, 0, 5) == (3, 5) and sanitize.sanitize_range(1, -1, 5) == (1, 4)

@@ -169,7 +169,8 @@ def test_the_running_count_counts() -> None:
     options = {"running_count": count, "normalization_time_constant": 10}
     z = C.batch_normalization(x, scale, bias, mean, variance, False, **options)
     data = np.array([[1, 2], [3, 6], [2, 7]], np.float32)
-    trainer = C.Trainer(z, C.squared_error(z, y), C.sgd(z.parameters, 0.0))
+    loss = C.squared_error(z, y)
+    trainer = C.Trainer(z, (loss, loss), C.sgd(z.parameters, 0.0))
     for samples in (3, 6):
         trainer.train_minibatch({x: data, y: data})
         assert (count.value.shape, count.value) == ((), samples)

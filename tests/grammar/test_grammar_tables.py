@@ -8,7 +8,9 @@ from lark.exceptions import UnexpectedInput
 
 from cntkpy import grammar
 from cntkpy.grammar.tables import FILE, NotAcceptedError, table_parser, terminal
-from tools.grammar_tables import STARTS, text
+from cntkpy.networks import nodes
+from cntkpy.networks.builders.brainscript.language import trees
+from tools.grammar_tables import STARTS, index_text, text, trees_text
 
 LARK = grammar.load("brainscript", start=STARTS["brainscript"], lexer="basic")
 RULES = {rule.alias or rule.options.template_source or rule.origin.name for rule in LARK.rules}
@@ -76,8 +78,17 @@ def _value(child):
     )
 
 
-def test_the_file_is_that_of_the_grammars():
-    assert FILE.read_text(encoding="utf-8") == text(), "run `python -m tools.grammar_tables`"
+MADE = {"tables": (FILE, text), "trees of the library": (trees.FILE, trees_text), "names": (nodes.INDEX, index_text)}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_file_is_that_of_its_source(name):
+    file, made = MADE[name]
+    assert file.read_text(encoding="utf-8") == made(), "run `python -m tools.grammar_tables`"
+
+
+def test_only_one_module_declares_what_is_not_supported():
+    assert nodes.missing() == [kind for kind in nodes.kinds() if kind.unsupported]
 
 
 @settings(max_examples=150, deadline=None)

@@ -67,7 +67,7 @@ def test_a_wrong_anchor_ends_the_build(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# One\n[two](#two)\n")
     (tmp_path / "mkdocs.yml").write_text(f"site_name: x\n{validation}")
-    (words,) = re.findall(r"^\.venv/bin/mkdocs (build .*) --site-dir", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    (words,) = re.findall(r"^ *\.venv/bin/mkdocs (build .*) --site-dir", (ROOT / ".ci/run").read_text(), re.MULTILINE)
     command = [sys.executable, "-m", "mkdocs", *words.split(), "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr

@@ -7,9 +7,7 @@ share a code. Codes never change their meaning; new ones are added. A kind of a 
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 HOME = "https://github.com/cntkpy/cntkpy/blob/main"
 """Address of the files of the newest version: pages are not part of an installation."""
@@ -27,8 +25,7 @@ PAGES = {
 """The page of a rule and its title, by the greatest number of its codes."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """Kinds of findings that ask for the same repair."""
 
     code: str
@@ -233,6 +230,8 @@ def kind_of(name: str) -> Kind:
         return kind
     package, _, suffix = name.rpartition(".")
     if not (package and suffix.isidentifier() and all(word.isidentifier() for word in package.split("."))):
+        import difflib  # late: texts without mistakes need none of it
+
         near = difflib.get_close_matches(name, KINDS, n=1)
         advice = (
             f"did you mean '{near[0]}'?" if near else f"a kind of your own has a dot: 'mypackage.{suffix or 'BadLine'}'"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Iterable
 
@@ -75,6 +74,8 @@ def _nearest(name: str, candidates: tuple[str, ...], cutoff: float) -> str | Non
         for key, (_, other_value) in spelled.items()
         if (bag & other_value).bit_count() + without_bit >= half * (len(name) + len(key)) - 1e-9
     ]
+    import difflib  # late: texts without mistakes need none of it
+
     close_matches = difflib.get_close_matches(name, alike, n=TRIED, cutoff=cutoff) if alike else []
     return next((spelled[key][0] for key in close_matches if _is_near(name, key)), None)
 

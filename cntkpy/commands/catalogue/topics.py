@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from cntkpy.cntk_config.base.objects import load_object
 from cntkpy.cntk_config.declare import Declared, Parameter
@@ -19,8 +18,7 @@ from cntkpy.readers.entries import DESERIALIZER, READER, TRANSFORM, WRITER, Kind
 from cntkpy.trainers import parameters as training
 
 
-@dataclass(frozen=True)
-class Topic:
+class Topic(NamedTuple):
     """A section that is declared, and the part of the reference where it stands."""
 
     entry: Entry

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -257,7 +257,7 @@ def _findings_here(target: Target, options: CheckOptions) -> Looked:
         looked.findings = findings(target.line, options, looked.cut, target.project, contracts=looked.contracts)
     if target.run is not None:
         looked.findings = [
-            replace(finding, diagnostic=placed(target.run, target.line, finding.diagnostic))
+            finding._replace(diagnostic=placed(target.run, target.line, finding.diagnostic))
             for finding in looked.findings
         ]
     return looked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest, suggestion
@@ -21,8 +21,7 @@ MAX_DEPTH = 8
 """Sections inside sections whose values may be meant."""
 
 
-@dataclass(frozen=True)
-class Unmet:
+class Unmet(NamedTuple):
     """A contract for which a configuration has no value.
 
     Attributes:

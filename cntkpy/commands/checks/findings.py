@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, SourceLike, printable
 from cntkpy.cntk_config.base.kinds import Rule
@@ -18,8 +18,7 @@ SEVERITIES = ("error", "warning", "hint")
 _COMMENT = re.compile(r"#\s*cntkpy:\s*ignore(?P<file>-file)?(?:\s*=\s*(?P<codes>[A-Za-z0-9, ]+))?", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A diagnostic and the rule that it falls under."""
 
     diagnostic: Diagnostic
@@ -89,7 +88,7 @@ class Finding:
 
     def as_error(self) -> Finding:
         """Return the same with the severity `error`."""
-        return replace(self, severity="error")
+        return self._replace(severity="error")
 
 
 @functools.lru_cache(64)

@@ -54,7 +54,7 @@ def merged(results: Iterable[Result]) -> list[Result]:
             key = _key(finding)
             if key not in done:
                 done.add(key)
-                kept.append(replace(finding, runs=tuple(showing[key]), of_runs=total[folder]))
+                kept.append(finding._replace(runs=tuple(showing[key]), of_runs=total[folder]))
         result.append((target, kept))
     return result
 

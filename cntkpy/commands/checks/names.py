@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Iterable, Iterator
@@ -554,6 +553,8 @@ class Spellings:
         ]
         if not alike:
             return None
+        import difflib  # late: texts without mistakes need none of it
+
         matcher = difflib.SequenceMatcher(b=name.lower(), autojunk=False)
         anagram = sorted(name.lower())
         best, score = None, cutoff

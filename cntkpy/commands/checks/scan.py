@@ -1,7 +1,7 @@
 """The commands of a configuration, looked at before the first one runs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import suggestion
@@ -18,8 +18,7 @@ TRAINING = TRAIN.names
 """The names of the action that trains."""
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """One command: its section and the actions to run on it."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -15,8 +15,7 @@ from cntkpy.commands.projects.project import NAME, PYPROJECT, Project, Run, find
 from cntkpy.commands.words import is_config_word, is_override, sort_words
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A configuration to check.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -93,7 +92,7 @@ class DocumentFindings:
         texts = {} if self._is_project else {os.path.realpath(self._name): self._text}
         with same_directory():
             several = findings(line, project=self.project, texts=texts, contracts=unmet)
-        several = [replace(finding, diagnostic=placed(run, line, finding.diagnostic)) for finding in several]
+        several = [finding._replace(diagnostic=placed(run, line, finding.diagnostic)) for finding in several]
         if self._causes is not None:
             several = self._causes.grouped(run, several)
         self._results.append((Target(line, run, self.project), several))

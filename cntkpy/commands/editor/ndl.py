@@ -10,7 +10,7 @@ A name means that of the macro it is in, else that of the script. Letter case do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Span
@@ -102,7 +102,7 @@ class NetworkText:
                 if number or key not in self._known[""]:
                     return
                 scope = ""
-            place = replace(word.place, start=start, end=start + len(part))
+            place = word.place._replace(start=start, end=start + len(part))
             self._add(scope, Word(part, place))
             start += len(part) + 1
             scope = self._instances.get((scope, key), "?")
@@ -158,7 +158,7 @@ def _defined(statement: Statement) -> Iterator[tuple[Word, Word | Call | Array |
         if isinstance(inner, Assignment):
             yield inner.name, inner.value
         else:
-            yield Word("", replace(inner.place, end=inner.place.start)), inner
+            yield Word("", inner.place._replace(end=inner.place.start)), inner
 
 
 def _words(value: Word | Call | Array | None) -> Iterator[Word]:
@@ -196,7 +196,7 @@ def _end(statement: Statement) -> tuple[int, int]:
         place = last.place if isinstance(last, Word | Call) else last.value.place
     else:
         place = statement.value.place
-    span = replace(place, start=max(place.start, place.end - 1)).span
+    span = place._replace(start=max(place.start, place.end - 1)).span
     return (span.line, span.column + 1) if span is not None else (0, 0)
 
 

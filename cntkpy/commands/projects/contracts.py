@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, suggestion
@@ -13,8 +12,7 @@ from cntkpy.commands.projects.schema import is_contract
 from cntkpy.commands.projects.toml_text import Path_, TomlText
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(NamedTuple):
     """Demand of a project on one value.
 
     Attributes:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span, printable
 from cntkpy.cntk_config.base.files import exists, is_file, is_folder, read_input
@@ -40,8 +40,7 @@ _GLOB = re.compile(r"[*?\[]")
 _ENVIRONMENT = re.compile(r"\$\{env:([^}]*)\}")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One run of a project: the files that are read in turn, and the words after them.
 
     Attributes:

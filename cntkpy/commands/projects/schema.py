@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, suggestion
 from cntkpy.commands.projects.toml_text import RUN_HINT, Path_, TomlText
@@ -67,8 +67,7 @@ CONTRACTS = Form("a table of contracts", lambda value: isinstance(value, dict), 
 TABLES = Form("an array of tables", lambda value: isinstance(value, list), {"type": "array"})
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """A key of the project file.
 
     Attributes:

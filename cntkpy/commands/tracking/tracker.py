@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Span, suggestion
 from cntkpy.cntk_config.base.extras import how_to_install
@@ -40,8 +40,7 @@ class Place:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True)
-class BuiltIn:
+class BuiltIn(NamedTuple):
     """A tracker of ours: what makes it as `"module:name"`, the package that it needs, and the extra that brings it."""
 
     factory: str

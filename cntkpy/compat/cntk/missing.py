@@ -24,11 +24,16 @@ INSTEAD = {
         "on those of sentences"
     ),
     "crosstalk": "numpy arrays: docs/python-functions.md, 'The same values in PyTorch'",
-    "deeprl": "a loop with train_minibatch and Values: docs/training-from-python.md",
-    "netopt": (
-        "there is nothing that replaces layers by factors or by bits: take numpy.linalg.svd of a matrix (p.value), and "
-        "make two Dense layers that start with its factors (init=)"
+    "crosstalkcaffe": "ONNX: convert the Caffe model to ONNX, then load_model(path, format=ModelFormat.ONNX)",
+    "quantization": (
+        "there are no convolutions of bits here, which are native code of CNTK: "
+        "cntk.contrib.netopt.factorization makes Dense layers smaller"
     ),
+    **dict.fromkeys(
+        ("policy_gradient", "preprocessing", "qlearning", "random_agent", "replay_memory", "tabular_qlearning"),
+        "agent.shared for networks and losses, and a loop with train_minibatch: docs/training-from-python.md",
+    ),
+    "env": "the environments of the package gymnasium",
     "mpi_communicator": "cntk.distributed.mpi_communicator",
     "mat_mul": "times",
     "reshape_like": "reshape(x, like.shape)",

@@ -10,6 +10,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import CallError
 from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.nodes import type_text
 from cntkpy.networks.builders.python.functions.variables import input_variable, sequence_input
 
 from .axis import Axis
@@ -28,6 +29,11 @@ class Type:
     shape: tuple[int, ...]
     sparse: bool = False
     axis: str | None = None
+
+    def __str__(self) -> str:
+        if not self.axis:
+            return type_text(self.shape, self.sparse, self.axis is not None)
+        return f"SequenceOver[{self.axis}][{type_text(self.shape, self.sparse, False)}]"
 
     def keys(self) -> list[str]:
         """Return the names of the arguments."""
@@ -85,8 +91,12 @@ Tensor = _Indexed(lambda shape: Type(_shape(shape)))
 SparseTensor = _Indexed(lambda shape: Type(_shape(shape), True))
 """The same, with only the elements that are not zero."""
 
-Sequence = _Indexed(_sequence)
-"""`Sequence[Tensor[10]]`."""
+
+class Sequence:
+    """`Sequence[Tensor[10]]`: a sequence; a class, so that programs may derive from it."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return _sequence(item)
 
 
 class SequenceOverMeta(type):

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, ValidatedNetwork
 
 
-@dataclass(frozen=True)
-class CheckContext:
+class CheckContext(NamedTuple):
     """The configuration around the section of a builder."""
 
     precision: str

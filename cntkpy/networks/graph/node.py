@@ -8,8 +8,8 @@ nothing else knows the operation. The kinds are declared in `cntkpy.networks.nod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from cntkpy.cntk_config.base.diagnostics import Span, UserError
 from cntkpy.cntk_config.base.lazy_modules import np
@@ -24,10 +24,10 @@ INTEGERS, BOOLEANS = "integers", "booleans"  # arrays `{1, 2}`; a single value i
 SECTION = "section"  # a record of BrainScript
 
 REQUIRED: Any = object()
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """A positional argument.
 
     Args:
@@ -43,8 +43,7 @@ class Argument:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """An optional `name=value` argument; names are compared ignoring case.
 
     Args:
@@ -76,8 +75,7 @@ ShapeRule = Callable[["Node"], "Shape | None"]
 Forward = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class RecordForm:
+class RecordForm(NamedTuple):
     """Form of a record of BrainScript (`new ComputationNode`) for a node, where the declaration does not say it.
 
     A record must have an attribute for each scalar argument and each option, of the same name and type.
@@ -92,15 +90,14 @@ class RecordForm:
     """
 
     operation: str = ""
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
-    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    names: Mapping[str, str] = NO_NAMES
+    types: Mapping[str, str] = NO_NAMES
     optional: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     nodes_only: bool = False
 
 
-@dataclass(frozen=True)
-class TimeRule:
+class TimeRule(NamedTuple):
     """Rule of an operation for time axes.
 
     Args:
@@ -129,8 +126,7 @@ class TimeRule:
 NO_TIME_RULE = TimeRule()
 
 
-@dataclass(frozen=True)
-class NodeKind:
+class NodeKind(NamedTuple):
     """One function of the network language.
 
     Args:
@@ -210,7 +206,7 @@ class NodeKind:
     last_counts: bool = False
     width: str = "inputs"
     time: TimeRule = NO_TIME_RULE
-    elsewhere: Mapping[str, str] = field(default_factory=dict[str, str])
+    elsewhere: Mapping[str, str] = NO_NAMES
     example: str = ""
     record: RecordForm | None = RecordForm()
     onnx: str | Callable[[Any], str] = ""

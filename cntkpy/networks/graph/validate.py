@@ -55,7 +55,7 @@ def mistakes(nodes: list[Node], failed: Iterable[Node] = (), exact_axes: bool = 
     errors: list[NodeError] = []
     wrong = set(failed)
     while True:
-        unsure = _above(list(wrong), nodes)
+        unsure = above_nodes(wrong, nodes)
         sound = [node for node in nodes if node not in unsure]
         try:
             infer(sound, exact_axes)
@@ -74,7 +74,7 @@ def mistakes(nodes: list[Node], failed: Iterable[Node] = (), exact_axes: bool = 
 
 def _mistakes_first(order: list[Node]) -> list[Node]:
     """Return the nodes, a mistake before what cannot be inferred, or is inferred otherwise, because of it."""
-    unknown = _above([node for node in order if node.shape is None], order)
+    unknown = above_nodes([node for node in order if node.shape is None], order)
 
     def follows(node: Node) -> tuple[bool, bool]:
         operands = node.connected
@@ -102,7 +102,7 @@ def infer_known(nodes: list[Node], strict: bool) -> None:
         infer_axes(order, exact=True)
     _complete_parameters(order)
     unknown = [node for node in order if node.shape is None and node.kind.shape is None]
-    waiting = _above(unknown, order) if strict else set[Node]()
+    waiting = above_nodes(unknown, order) if strict else set[Node]()
     for guess in (False, True) if strict else (False,):
         changed = True
         while changed:
@@ -112,13 +112,18 @@ def infer_known(nodes: list[Node], strict: bool) -> None:
                     changed |= _infer_shape(node, guess)
 
 
-def _above(nodes: list[Node], order: list[Node]) -> set[Node]:
-    """Return the nodes that depend on some nodes."""
-    reached, growing = set(nodes), bool(nodes)
-    while growing:
-        added = {node for node in order if node not in reached and not reached.isdisjoint(node.connected)}
-        reached |= added
-        growing = bool(added)
+def above_nodes(nodes: Iterable[Node], order: Iterable[Node]) -> set[Node]:
+    """Return some nodes, and the nodes of `order` that depend on them."""
+    users: dict[Node, list[Node]] = {}
+    for node in order:
+        for source in node.connected:
+            users.setdefault(source, []).append(node)
+    reached = set(nodes)
+    waiting = list(reached)
+    while waiting:
+        new = [user for user in users.get(waiting.pop(), ()) if user not in reached]
+        reached.update(new)
+        waiting += new
     return reached
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """Parts of a program that a model file keeps beside the operations; nothing is computed with them.
 
     Attributes:

@@ -1,6 +1,7 @@
 """The node library: every function of the network language, declared once, in the folder of its family.
 
-Importing it imports neither JAX nor rules: those for ONNX and for CNTK's model files are imported by `tables`.
+Importing it imports neither JAX nor rules: those for ONNX and for CNTK's model files are imported by `tables`. A module
+with declarations is imported when one of its functions is asked for.
 
 `find(name)` gives the declaration of a function by any of its names, `create` makes a node of it in a network.
 """
@@ -9,7 +10,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +24,23 @@ from cntkpy.networks.nodes.declare import Argument, NodeKind, Option
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, Node
 
-__all__ = ["Argument", "NodeKind", "Option", "create", "files", "find", "heading", "kinds", "operation", "tables"]
+__all__ = [
+    "Argument",
+    "NodeKind",
+    "Option",
+    "create",
+    "declared",
+    "files",
+    "find",
+    "heading",
+    "kinds",
+    "missing",
+    "operation",
+    "operations",
+    "tables",
+]
 
+_UNSUPPORTED = "unsupported.kinds"
 _DECLARATIONS = {
     "inputs.kinds": "Inputs and parameters",
     "elementwise.kinds": "Elementwise",
@@ -46,34 +64,41 @@ _DECLARATIONS = {
     "recurrence.stack": "Recurrence",
     "observers.kinds": "The run",
     "sampling.kinds": "The run",
-    "unsupported.kinds": "Not supported",
+    _UNSUPPORTED: "Not supported",
 }
 """Modules with declarations, in the order of the documentation, and their headings there."""
 
 _OF_PROGRAMS = ("host.kinds",)
 """Modules of kinds that no language has a name for; models may have nodes of them."""
 
-FAMILIES = tuple(dict.fromkeys(module.split(".")[0] for module in (*_DECLARATIONS, *_OF_PROGRAMS)))
+MODULES = tuple(_DECLARATIONS)
+"""Modules whose kinds languages have names for."""
+
+FAMILIES = tuple(dict.fromkeys(module.split(".")[0] for module in (*MODULES, *_OF_PROGRAMS)))
 """Folders of families, each with all rules of its kinds."""
 
-_KINDS: dict[str, NodeKind] = {}
-_HEADINGS: dict[str, str] = {}
-_BY_NAME: dict[str, NodeKind] = {}
-_BY_PROGRAMS: dict[str, NodeKind] = {}
+INDEX = Path(__file__).with_name("index.json")
+"""By module: the names of its kinds, in lower case, and the operations of BrainScript that make nodes of them. A test
+compares it with the declarations, and `python -m tools.grammar_tables` writes it."""
 
 
-def _load() -> None:
-    if _KINDS:
-        return
-    for module, heading in _DECLARATIONS.items():
-        for kind in importlib.import_module(f"{__name__}.{module}").KINDS:
-            _KINDS[kind.name], _HEADINGS[kind.name] = kind, heading
-            for name in kind.names:
-                if name.lower() in _BY_NAME:
-                    raise AssertionError(f"two node kinds are called {name}")
-                _BY_NAME[name.lower()] = kind
-    for name in _OF_PROGRAMS:
-        _BY_PROGRAMS.update({kind.name: kind for kind in importlib.import_module(f"{__name__}.{name}").KINDS})
+@cache
+def declared(module: str) -> Sequence[NodeKind]:
+    """Return the kinds that a module of this package declares."""
+    return importlib.import_module(f"{__name__}.{module}").KINDS
+
+
+@cache
+def _index() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the modules of names of functions, and those of operations of BrainScript."""
+    index: dict[str, list[list[str]]] = json.loads(INDEX.read_text(encoding="utf-8"))
+    names, operations = ({name: module for module in index for name in index[module][part]} for part in (0, 1))
+    return names, operations
+
+
+def operations() -> dict[str, str]:
+    """Return the operations of BrainScript, each with the module that declares the kind of its nodes."""
+    return _index()[1]
 
 
 def tables(part: str, table: str = "RULES") -> dict[Any, Any]:
@@ -109,20 +134,25 @@ def files(name: str) -> list[Path]:
 
 def kinds() -> list[NodeKind]:
     """Return all declared functions, in the order of the documentation."""
-    _load()
-    return list(_KINDS.values())
+    return [kind for module in _DECLARATIONS for kind in declared(module)]
+
+
+def missing() -> Sequence[NodeKind]:
+    """Return the functions that CNTK has and cntkpy does not."""
+    return declared(_UNSUPPORTED)
 
 
 def heading(kind: NodeKind) -> str:
     """Return the heading of a kind in the documentation: `Criteria`, `Shape`; "" for kinds of programs."""
-    _load()
-    return _HEADINGS.get(kind.name, "")
+    return next((heading for module, heading in _DECLARATIONS.items() if kind in declared(module)), "")
 
 
+@cache
 def find(name: str) -> NodeKind | None:
     """Return the function of that name or alias (ignoring case), or None."""
-    _load()
-    return _BY_NAME.get(name.lower())
+    wanted = name.lower()
+    module = _index()[0].get(wanted)
+    return None if module is None else next(k for k in declared(module) if wanted in map(str.lower, k.names))
 
 
 def operation(name: str) -> NodeKind:
@@ -131,12 +161,15 @@ def operation(name: str) -> NodeKind:
     Raises:
         UserError: unknown or not supported, with a suggestion.
     """
-    kind = find(name) or _BY_PROGRAMS.get(name)
+    kind = find(name)
+    if kind is None:
+        of_programs = (kind for module in _OF_PROGRAMS for kind in declared(module) if kind.name == name)
+        kind = next(of_programs, None)
     if kind is None:
         raise UserError(
             "UndefinedFunction",
             f"unknown operation '{name}'",
-            hint=suggestion(name, [n for k in _KINDS.values() for n in k.names]),
+            hint=suggestion(name, [n for k in kinds() for n in k.names]),
         )
     if kind.unsupported:
         raise UserError("NotSupported", f"{kind.name} is not supported", hint=kind.unsupported)

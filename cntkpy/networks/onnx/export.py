@@ -14,7 +14,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.compile.plan import Plan
-from cntkpy.networks.graph.axes import DEFAULT, ONE
+from cntkpy.networks.graph.axes import DEFAULT, ONE, first_step_of, held
 from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
 from cntkpy.networks.graph.order import is_loop
 from cntkpy.networks.nodes import create, heading
@@ -329,9 +329,22 @@ class _Export:
         constants = {k: self.folded[operand] for k, operand in enumerate(node.connected) if operand in self.folded}
         return rule(Use(node, operands, emit, lead if node.has_layout else 0, constants))
 
+    def _in_every_step(self, node: Node, data: Operand) -> Operand:
+        """Return data of one step per sequence at every step of the axis of a node."""
+        like = next(n for n in self.network.below([node]) if n.axis == node.axis and n in self.values)
+        self.emit.owner, start = node.name, len(self.emit.graph.operators)
+        result = self.emit.expand(data.name, self.emit.leading(self.values[like].name, self.lead), data.dims)
+        result = node.name if self.emit.rename(result, node.name, start) else result
+        return Operand(result, self.lead, data.dims)
+
     def _loop(self, component: list[Node]) -> None:
         outside = {i for node in component for i in node.connected} - set(component)
         if not all(node in self.values or node in self.folded for node in outside):
+            return
+        loop = held(component)
+        source = loop and first_step_of(loop[2])
+        if loop and source and source in self.values:
+            self.values[loop[0]] = self._in_every_step(loop[0], self.values[source])
             return
         if self.dtype == np.float32:  # runtimes have no LSTM and GRU of other numbers
             cell = cells.recognised(component, self.plan, self.folded)

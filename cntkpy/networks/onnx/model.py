@@ -55,12 +55,14 @@ def _metadata(exported: Exported) -> dict[str, str]:
     def described(nodes: Iterable[Node]) -> str:
         return json.dumps([{"node": node.name, "dims": list(node.shape or ())} for node in nodes])
 
+    sequences = [node.name for node in exported.inputs if node.dynamic_axes == 2]
     trained = [*(node.name for node in exported.network.parameters(exported.outputs)), *exported.joined]
     return {
         "cntkpy.precision": exported.network.precision,
         "cntkpy.layout": ",".join(exported.axes),
         "cntkpy.inputs": described(exported.inputs),
         "cntkpy.outputs": described(exported.outputs),
+        "cntkpy.sequences": json.dumps(sequences),
         "cntkpy.trained": json.dumps(trained),
         "cntkpy.parameters": str(sum(array.size for array in exported.constants.values())),
     }

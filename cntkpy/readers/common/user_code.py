@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import sysconfig
 import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from cntkpy.cntk_config.parameters import ConfigParameters
 from cntkpy.readers.errors import DataError
 
 _OURS = str(Path(__file__).parents[1])
-_LIBRARIES = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 @contextmanager
@@ -74,7 +72,10 @@ def place_of(error: Exception) -> tuple[str, ...]:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith((_OURS, "<frozen"))]
     if not frames:
         return ()
-    theirs = [f for f in frames if not f.filename.startswith(_LIBRARIES)]
+    import sysconfig  # late: few runs end here
+
+    libraries = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
+    theirs = [f for f in frames if not f.filename.startswith(libraries)]
     last = (theirs or frames)[-1]
     code = linecache.getline(last.filename, last.lineno or 0).strip()
     return (f"{last.filename}:{last.lineno}, in {last.name}" + (f": {code}" if code else ""),)

@@ -236,7 +236,7 @@ def _joined(p: SourceArguments, threads: int) -> Deserializer:
                 made.append(IndexedUserData(UserData(part)))
                 continue
             section = to_section({"maxErrors": p.max_errors} | part)
-            made.append(find_deserializer(section)()(section, replace(setting, primary=i == 0)))
+            made.append(find_deserializer(section)()(section, setting._replace(primary=i == 0)))
         if sum(isinstance(value, DefinesLength) and bool(value.defines_mb_size) for value in made) > 1:
             raise ArgumentError("more than one deserializer has a stream with defines_mb_size")
         return join(made)

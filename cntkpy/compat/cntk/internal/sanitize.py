@@ -72,7 +72,7 @@ def sanitize_dtype_numpy(dtype: Any) -> Any:
     """NumPy's type of elements: float16, float32 or float64; None stays None."""
     if dtype is None:
         return None
-    if isinstance(dtype, str) and dtype == "float":
+    if dtype is int or (isinstance(dtype, str) and dtype == "float"):  # texts and whole numbers are float32
         return np.float32
     result = np.dtype(dtype)
     if result not in (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)):
@@ -86,15 +86,22 @@ def sanitize_dtype_cntk(dtype: Any) -> int:
     """Return the number that `cntk_py` has for a type of elements."""
     from ..cntk_py import DataType_Double, DataType_Float, DataType_Float16, DataType_Unknown
 
+    if is_whole(dtype):
+        return int(dtype)
     result = sanitize_dtype_numpy(dtype)
     known = {None: DataType_Unknown, np.float16: DataType_Float16, np.float32: DataType_Float}
     return known.get(result, DataType_Double)
 
 
 def sanitize_precision(precision: Any) -> Any:
-    """NumPy's type of elements of "float", "double" or such a type."""
-    names = {"float": np.float32, "single": np.float32, "double": np.float64, "float16": np.float16}
-    return names.get(precision, precision) if isinstance(precision, str) else sanitize_dtype_numpy(precision)
+    """NumPy's type of elements of "float", "double", such a type, or its number in `cntk_py`."""
+    from ..cntk_py import DataType_Double, DataType_Float, DataType_Float16
+
+    names = {
+        "single": np.float32, DataType_Float: np.float32, DataType_Double: np.float64, DataType_Float16: np.float16,
+    }  # fmt: skip
+    known = isinstance(precision, str | int) and precision in names
+    return names[precision] if known else sanitize_dtype_numpy(precision)
 
 
 def sanitize_function(arg: Any) -> Function:

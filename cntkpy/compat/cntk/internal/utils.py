@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.readers import Record
 
 from ..missing import no_attribute
@@ -23,7 +24,12 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 def get_data_type(*args: Any) -> Any:
-    """NumPy's element type that arguments have together: the widest one; None where none of them has one."""
+    """NumPy's element type that arguments have together: the widest one of functions, else of the others.
+
+    None where none of them has one, as placeholders.
+    """
+    args = tuple(argument for argument in args if not (isinstance(argument, Function) and argument.is_placeholder))
+    args = tuple(argument for argument in args if isinstance(argument, Function)) or args
     known = [np.dtype(argument.dtype) for argument in args if getattr(argument, "dtype", None) is not None]
     known += [
         np.dtype(argument) for argument in args if isinstance(argument, type) and issubclass(argument, np.floating)

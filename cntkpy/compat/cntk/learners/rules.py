@@ -298,6 +298,7 @@ def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum
         rate = rate.for_minibatches_of(IGNORE)
     learner = make(rate, *(meaning.applied(parameter, meaning.epoch_size) for parameter in momentum))
     learner.size = meaning.size or rate.size
+    learner.reported = ("Learning rate", "Momentum") if momentum else ("Learning rate",)
     learner.of_sums = meaning.size != IGNORE
     return learner
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cntkpy.networks.builders.python.functions.checks import check_callable
 from cntkpy.trainers.fronts.cntk2.checks import check_type
@@ -50,6 +50,15 @@ class _ByHand(OwnWriter):
 
     _trained = Totals()
     _trainer: Any = None
+
+    def __disown__(self) -> Self:
+        """Return the writer: CNTK's native code keeps no writer alive here."""
+        return self
+
+    def on_setting(self, name: str, value: float) -> None:
+        """Call `write` for a learning rate or a momentum that has changed, as CNTK does."""
+        if self._writes:
+            self.write(name, value)
 
     def update(self, loss: float, minibatch_size: int, metric: float | None = None) -> None:
         """A minibatch was trained on, with this loss and metric per sample."""
@@ -93,6 +102,12 @@ class ProgressPrinter(OwnPrinter, _ByHand):
     ) -> None:
         del gen_heartbeat, distributed_freq, distributed_first
         super().__init__(freq, first, tag, log_to_file, rank, num_epochs, test_freq, test_first, metric_is_pct)
+
+    def on_setting(self, name: str, value: float) -> None:
+        """Print a learning rate or a momentum that has changed, below the head of the table."""
+        if self._writes:
+            self._head()
+            self.write(name, value)
 
     def log(self, message: str) -> None:
         """Print a line of the program's own."""

@@ -17,7 +17,7 @@ from cntkpy.trainers.fronts.cntk2.user.functions import UserFunction, register_d
 
 from ..clone import CloneMethod, ModelFormat
 from ..missing import no_attribute
-from ..types import Signature, Type
+from ..types import OpenType, Signature, Type
 
 
 class _Kind(type):
@@ -58,6 +58,9 @@ class Function(metaclass=_Kind):
             if len(types) > len(names) or set(annotations) != set(names):
                 message = f"{len(types) + len(named)} types for the parameters {', '.join(names)}"
                 raise CallError("WrongArguments", message, hint="give one for each of them")
+            if any(isinstance(parameter, OpenType) for parameter in annotations.values()):
+                f.__annotations__ = annotations
+                return Function(f)
             return _joined(f(*_variables(f, [annotations[name] for name in names])))
 
         return decorate

@@ -6,16 +6,15 @@ Where BrainScript differs, the kind's `record` says it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
 from cntkpy.networks import nodes
 from cntkpy.networks.graph.node import NODE, REQUIRED, NodeKind, RecordForm
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     """One attribute of an operation.
 
     Args:
@@ -31,8 +30,7 @@ class Attribute:
     default: Any = REQUIRED
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation.
 
     Args:
@@ -70,8 +68,9 @@ def _attributes(kind: NodeKind, form: RecordForm) -> Iterator[Attribute]:
             yield Attribute(form.names.get(option, option), option, form.types.get(option, type_), default)
 
 
-def _operations() -> Iterator[Operation]:
-    for kind in nodes.kinds():
+def operations_of(kinds: Iterable[NodeKind]) -> Iterator[Operation]:
+    """Yield the operations that make nodes of some kinds."""
+    for kind in kinds:
         form = kind.record
         if kind.unsupported:
             yield from (Operation(name, kind.name) for name in kind.names)
@@ -87,4 +86,22 @@ def _operations() -> Iterator[Operation]:
             )
 
 
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _operations()}
+@cache
+def _declared(module: str) -> dict[str, Operation]:
+    return {operation.name: operation for operation in operations_of(nodes.declared(module))}
+
+
+class _Operations(Mapping[str, Operation]):
+    """The operations by name. What declares one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Operation:
+        return _declared(nodes.operations()[name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(nodes.operations())
+
+    def __len__(self) -> int:
+        return len(nodes.operations())
+
+
+OPERATIONS: Mapping[str, Operation] = _Operations()

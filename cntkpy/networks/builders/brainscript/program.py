@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from cntkpy.cntk_config.base.source import Text
 from cntkpy.networks import nodes
@@ -57,8 +57,7 @@ def taken_by_library() -> frozenset[str]:
     return frozenset(re.findall(r"\.([A-Za-z_]\w*)", library()[0].string))
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """A network description that has been read, not evaluated.
 
     Attributes:
@@ -92,7 +91,7 @@ def parse_network(text: Text) -> Program:
 def evaluator_with(seeds: Seeds, load: Load = load_model) -> Evaluator:
     """Return an evaluator that makes nodes and networks, too; `load` reads model files."""
     classes = {**STANDARD, **NodeMaker(seeds).classes(), **ModelLoader(load).classes(), **NETWORK, **EDITING}
-    unsupported = {name: kind.unsupported for kind in nodes.kinds() if kind.unsupported for name in kind.names}
+    unsupported = {name: kind.unsupported or "" for kind in nodes.missing() for name in kind.names}
     return evaluator_of(classes, [library()[0]], unsupported | UNSUPPORTED, TEXTS)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.language.parse import source_of
@@ -26,8 +26,7 @@ HEADING = re.compile(r"^// =+ (.*)$", re.MULTILINE)
 COMMENT = re.compile(r"[ \t]*//(.*)")
 
 
-@dataclass(frozen=True)
-class Documented:
+class Documented(NamedTuple):
     """One member of the library.
 
     Attributes:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Never
+from typing import TYPE_CHECKING, NamedTuple, Never, Protocol
 
-from lark import Token, Tree
-from lark.tree import Meta
-from lark.visitors import Transformer_NonRecursive
-
-from cntkpy.cntk_config.base import grammars
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic
-from cntkpy.networks.builders.ndl.syntax import parsed, transformed, with_places
+from cntkpy.grammar.tables import NotAcceptedError, Token, table_parser
 from cntkpy.networks.builders.ndl.text import Document, Place, error, warning
 
+if TYPE_CHECKING:
+    import lark
+
+    from cntkpy.cntk_config.base import grammars
+
+OPENERS, CLOSERS = frozenset("([{"), frozenset(")]}")
 MAX_DEPTH = 100  # brackets inside brackets
 MAX_REPEAT = 10_000  # of `value*count`
 BLANK = re.compile(r"\s")
@@ -25,8 +25,7 @@ REPEATED = re.compile(r"([^*]*)\*(.*)", re.DOTALL)
 SEPARATORS = "`~!@%^&*+|?"  # right after the bracket of an array; those that may be in names or numbers are not taken
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A name, a number or a text. Quotes are not part of the text."""
 
     text: str
@@ -34,24 +33,21 @@ class Word:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(NamedTuple):
     """`(a, b)`, also in other brackets."""
 
     items: tuple[Word, ...]
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """`name=value` inside a call."""
 
     name: Word
     value: Word | Array
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """`Function(arguments, option=value)`; options may be anywhere."""
 
     function: Word
@@ -60,16 +56,14 @@ class Call:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """`name = value`."""
 
     name: Word
     value: Word | Call | Array
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(NamedTuple):
     """`Name(parameters) { body }`; a call without a name in the body stands for `Name(parameters) = Call(...)`."""
 
     name: Word
@@ -89,24 +83,62 @@ def parse_document(document: Document) -> tuple[list[Statement], list[Diagnostic
     Raises:
         ConfigError: anything that is no statement, with its place.
     """
-    tree = parsed(_parser(), document)
-    _check_depth(document, tree)
-    reader = _Reader(document)
-    items: list[Statement | Call] = transformed(reader, tree)
+    try:
+        items, warnings = read_by_tables(document)
+    except (NotAcceptedError, ConfigError):
+        items, warnings = read_by_lark(document)
     statements: list[Statement] = []
     for item in items:
         if isinstance(item, Call):
             raise _unnamed_call(item)
         statements.append(item)
-    return statements, reader.warnings
+    return statements, warnings
+
+
+def read_by_tables(document: Document) -> tuple[list[Assignment | Macro | Call], list[Diagnostic]]:
+    """Return what stands in a script, and warnings.
+
+    Raises:
+        NotAcceptedError: It does not follow the grammar, or is nested deep.
+        ConfigError: The first mistake; a text that does not follow the grammar may come after it.
+    """
+    reader, parser = _Reader(document), table_parser("ndl")
+    tokens = _shallow(parser.tokens(document.text, 0, len(document.text)))
+    return parser.parse(tokens, "start", {rule: getattr(reader, rule) for rule in _RULES}, places=True), reader.warnings
+
+
+def _shallow(words: Iterable[Token]) -> Iterator[Token]:
+    """Yield the words of a script as long as its brackets are not nested too deep."""
+    depth = 0
+    for word in words:
+        depth += (word in OPENERS) - (word in CLOSERS)
+        if depth > MAX_DEPTH:
+            raise NotAcceptedError
+        yield word
+
+
+def read_by_lark(document: Document) -> tuple[list[Assignment | Macro | Call], list[Diagnostic]]:
+    """Return what stands in a script, and warnings; Lark says what is wrong with it.
+
+    Raises:
+        ConfigError: The first mistake: of grammar, else of nesting, else of another kind.
+    """
+    from cntkpy.networks.builders.ndl.syntax import parsed, transformed_by
+
+    tree = parsed(_parser(), document)
+    _check_depth(document, tree)
+    reader = _Reader(document)
+    return transformed_by(reader, tree), reader.warnings
 
 
 @cache
 def _parser() -> grammars.Parser:
+    from cntkpy.cntk_config.base import grammars
+
     return grammars.load("ndl", propagate_positions=True)
 
 
-def _check_depth(document: Document, tree: Tree[Token]) -> None:
+def _check_depth(document: Document, tree: lark.Tree[lark.Token]) -> None:
     """Refuse brackets that are nested too deep."""
     waiting = [(tree, 0)]
     while waiting:
@@ -115,11 +147,10 @@ def _check_depth(document: Document, tree: Tree[Token]) -> None:
         if depth > MAX_DEPTH:
             place = Place(document, item.meta.start_pos, item.meta.end_pos)
             raise error("TooDeep", f"brackets are nested more than {MAX_DEPTH} deep", place)
-        waiting.extend((child, depth) for child in reversed(item.children) if isinstance(child, Tree))
+        waiting.extend((child, depth) for child in reversed(item.children) if not isinstance(child, str))
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """`{ statements }`; `bare`: no `=` is before it."""
 
     body: tuple[Assignment | Macro | Call, ...]
@@ -127,20 +158,31 @@ class _Block:
     bare: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(NamedTuple):
     """`= Call(...)` after the header of a macro."""
 
     call: Call
     place: Place
 
 
-@with_places
-class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]):
-    """Turns Lark's tree into statements; there is one method for each rule of the grammar."""
+class Meta(Protocol):
+    """Place of a rule, as Lark and `cntkpy/grammar/tables.py` give it."""
+
+    @property
+    def start_pos(self) -> int:
+        """Offset of the first character."""
+        ...
+
+    @property
+    def end_pos(self) -> int:
+        """Offset after the last character."""
+        ...
+
+
+class _Reader:
+    """Makes statements: its methods are called with the place of each rule of the grammar and its parts."""
 
     def __init__(self, document: Document) -> None:
-        super().__init__()
         self.document = document
         self.warnings: list[Diagnostic] = []
 
@@ -315,6 +357,9 @@ class _Reader(Transformer_NonRecursive[Token, list["Assignment | Macro | Call"]]
 
     def _place(self, meta: Meta) -> Place:
         return Place(self.document, meta.start_pos, meta.end_pos)
+
+
+_RULES = [name for name in vars(_Reader) if not name.startswith("_")]
 
 
 def _several(word: Word) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, UserError
 from cntkpy.networks.builders.ndl.parse import Call, Macro, Option, Word
@@ -18,8 +19,7 @@ NUMBER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A number, still as written; `used`: the name through which it came."""
 
     word: Word
@@ -36,8 +36,7 @@ class Constant:
         return f"'{self.word.text}'" + (f" (the value of '{self.used.text}')" if self.used else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A name that was not known when it was met; perhaps just a text."""
 
     word: Word
@@ -54,8 +53,7 @@ class Reference:
         return f"'{self.word.text}'"
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(NamedTuple):
     """An array."""
 
     items: tuple[Value, ...]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from lark import Token, Tree
 from lark import v_args as _v_args  # pyright: ignore[reportUnknownVariableType]
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
@@ -60,6 +61,22 @@ def transformed(reader: Transformer_NonRecursive[Token, Result], tree: Tree[Toke
         return reader.transform(tree)
     except VisitError as problem:
         raise problem.orig_exc from None
+
+
+class _MethodsOf(Transformer_NonRecursive[Token, Any]):
+    """Calls the method of a reader for each rule, with the rule's place and parts."""
+
+    def __init__(self, reader: object) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def __default__(self, data: str, children: list[Any], meta: Meta) -> Any:
+        return getattr(self._reader, data)(meta, children)
+
+
+def transformed_by(reader: object, tree: Tree[Token]) -> Any:
+    """Return what a reader makes of a tree."""
+    return _MethodsOf(reader).transform(tree)
 
 
 def _bracket_error(parser: Parser, document: Document) -> ConfigError | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
 
@@ -23,8 +24,7 @@ class Document:
     name: str = "<ndl>"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The characters `start` to `end` (exclusive) of a document."""
 
     document: Document

@@ -29,6 +29,7 @@ from cntkpy.networks.nodes.declare import (
 if TYPE_CHECKING:
     from cntkpy.networks.graph.node import Node
     from cntkpy.networks.nodes.call import Call
+    from cntkpy.networks.nodes.onnx_support.use import Use
 
 
 PROPERTIES = ("isTraining",)
@@ -102,6 +103,11 @@ def _assigned(call: Call, target: Array, x: Array) -> Array:
     return value
 
 
+def _new_value(use: Use) -> str:
+    """Return the second operand: the rule of export of an assignment."""
+    return use.names[1]
+
+
 KINDS = [
     NodeKind(
         "EnvironmentInput",
@@ -143,7 +149,7 @@ KINDS = [
             "m = Parameter(4, init=fixedValue, value=0, needGradient=false)\n"
             "h = Assign(m, ReduceMinibatch(x, reductionOp=Mean))"
         ),
-        onnx=lambda use: use.names[1],
+        onnx=_new_value,
     ),
     NodeKind(
         "Trace",

@@ -64,6 +64,7 @@ class Building:
         loop: the time axis of the Loop whose body becomes nodes, and its trip count.
         fixed: the sizes of axes of the minibatch that the model says.
         times: the axes of the minibatch that are known to be time.
+        on_axis: by axis of the minibatch, an input that has it.
         left: elements of constants that may still be computed.
         operators_left: operators that may still become nodes.
     """
@@ -78,6 +79,7 @@ class Building:
         self.loop: tuple[str, int] | None = None
         self.fixed: dict[str, int] = {}
         self.times: list[str] = []
+        self.on_axis: dict[str, Node] = {}
         self._trained = None if trained is None else set(trained)
         self.left = LEAST_ELEMENTS + PER_BYTE * size
         self.operators_left = LEAST_OPERATORS + operators

@@ -29,10 +29,13 @@ class Array(NamedTuple):
     Attributes:
         value: the elements; sizes of axes of a minibatch are from `-VARYING` down, as int64 or float64.
         name: of the initialiser that it is; empty: it was computed, or is a constant.
+        axes: sizes, or words for axes of a minibatch that it was expanded to, of which `value` has one element; empty:
+            the sizes of `value`.
     """
 
     value: np.ndarray
     name: str = ""
+    axes: Axes = ()
 
 
 class Joined(str):

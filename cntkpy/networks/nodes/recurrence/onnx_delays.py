@@ -12,6 +12,9 @@ from cntkpy.networks.nodes.onnx_support.values import Array, Data, Longer, Unusa
 
 PAST, FUTURE = "PastValue", "FutureValue"
 
+MOST_STEPS = 1 << 16
+"""Steps that are cut off, at most; a slice that ends behind them has no end."""
+
 
 def delay(use: Use, kind: str, source: Node | None, start: Array | Data, dims: Sequence[int], steps: int = 1) -> Node:
     """Return a delay.
@@ -80,23 +83,50 @@ def delayed(use: Use, x: Longer, axis: int, begin: int, end: int) -> Data:
     return Data(node, data.axes)
 
 
-def one_step(use: Use, x: Data, place: int, begin: int, end: int | None) -> Data:
-    """Return the first or the last step, with an axis of one element in the place of time."""
-    first = (begin, end) == (0, 1)
-    last = begin == -1 and (end is None or end > 1)
-    if not first and not last:
-        raise Unusable(f"of the axis '{x.axes[place]}' only the first or last step can be taken")
+def steps_between(use: Use, x: Data, place: int, begin: int, end: int | None) -> Data:
+    """Return steps of sequences: a single one with an axis of one element, others as shorter sequences."""
+    word, ones = str(x.axes[place]), (*x.axes[:place], 1, *x.axes[place + 1 :])
     _time(use, x, place)
-    return use.build.data(edge_of(use, x.node, last), (*x.axes[:place], 1, *x.axes[place + 1 :]))
+    if (begin, end) == (0, 1) or (begin == -1 and (end is None or end > 1)):
+        return use.build.data(edge_of(use, x.node, begin == -1), ones)
+    end = None if end is not None and end > MOST_STEPS else end
+    is_empty = end is not None and (begin < 0) == (end < 0) and begin >= end
+    if is_empty or begin > MOST_STEPS or min(begin, end or 0) < -MOST_STEPS:
+        raise Unusable(f"of the axis '{word}' it takes the steps {begin} to {end}")
+    flags = [_is_from(use, x.node, begin)] if begin else []
+    if end is not None:
+        flags.append(use.build.node("Minus", use.build.number(1), _is_from(use, x.node, end)))
+    flag = flags[0] if len(flags) == 1 else use.build.node("ElementTimes", *flags)
+    if end is not None and end - begin == 1 and begin != -1:
+        return use.build.data(_gathered(use, x.node, flag), ones)
+    shorter = f"{word}[{begin}:{'' if end is None else end}]"
+    use.build.times.append(shorter)
+    return Data(_gathered(use, x.node, flag), (*x.axes[:place], shorter, *x.axes[place + 1 :]))
+
+
+def _is_from(use: Use, x: Node, step: int) -> Node:
+    """Return 1 from a step on, counted from the end if it is negative, else 0."""
+    zero = _zero(use, x)
+    if step < 0:
+        return use.build.node(FUTURE, zero, rows=1, timeStep=-step, defaultHiddenActivity=1.0)
+    earlier = use.build.node(PAST, zero, rows=1, timeStep=step, defaultHiddenActivity=1.0)
+    return use.build.node("Minus", use.build.number(1), earlier)
+
+
+def _zero(use: Use, x: Node) -> Node:
+    return use.build.node("ElementTimes", use.build.number(0), use.build.node("SumColumnElements", x))
+
+
+def _gathered(use: Use, x: Node, flag: Node) -> Node:
+    """Return the steps that a flag is not 0 at."""
+    index = use.build.node("PackedIndex", x, use.build.node("Where", flag))
+    return use.build.node("GatherPacked", index, x)
 
 
 def edge_of(use: Use, x: Node, last: bool) -> Node:
     """Return the last or the first step of each sequence."""
-    build = use.build
-    zero = build.node("ElementTimes", build.number(0), build.node("SumColumnElements", x))
-    mark = build.node(FUTURE if last else PAST, zero, rows=1, defaultHiddenActivity=1.0)
-    index = build.node("PackedIndex", x, build.node("Where", mark))
-    return build.node("GatherPacked", index, x)
+    mark = use.build.node(FUTURE if last else PAST, _zero(use, x), rows=1, defaultHiddenActivity=1.0)
+    return _gathered(use, x, mark)
 
 
 def _time(use: Use, x: Data, place: int) -> None:

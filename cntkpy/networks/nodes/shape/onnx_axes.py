@@ -192,7 +192,7 @@ def cut(use: Use) -> list[Value]:
         elif isinstance(x, Data) and isinstance(x.axes[axis], str) and _is_all(use, x.axes[axis], begin, end):
             continue
         elif isinstance(x, Data) and isinstance(x.axes[axis], str):
-            x = delays.one_step(use, x, axis % len(x.axes), begin, end)
+            x = delays.steps_between(use, x, axis % len(x.axes), begin, end)
         elif isinstance(x, Data):
             x = part(use, x, axis, begin, end)
     return [x]
@@ -236,7 +236,7 @@ def gather(use: Use) -> list[Value]:
     if isinstance(size, str):
         if index.value.ndim or int(index.value) not in (0, -1):
             raise Unusable(f"of the axis '{size}' only the first or last step can be taken")
-        result = delays.one_step(use, x, place, int(index.value), int(index.value) + 1 or None)
+        result = delays.steps_between(use, x, place, int(index.value), int(index.value) + 1 or None)
         return [use.build.data(result.node, (*x.axes[:place], *x.axes[place + 1 :]))]
     if index.value.ndim > 1:
         raise Unusable("its second operand must be a number or a list")
@@ -354,7 +354,7 @@ def tile(use: Use) -> list[Value]:
 
 
 def repeated(use: Use) -> list[Value]:
-    """Expand to sizes that a value has already, or along axes of one element."""
+    """Expand to sizes that a value has already, along axes of one element, or along time, in whose place one is."""
     x, build = use.data(), use.build
     wanted = [build.word_of(int(number)) or int(number) for number in use.array(1).value.tolist()]
     if len(wanted) > len(x.axes):
@@ -363,6 +363,11 @@ def repeated(use: Use) -> list[Value]:
     for index, size in enumerate(wanted, len(axes) - len(wanted)):
         if axes[index] == 1 and isinstance(size, int):
             axes[index] = size
+        elif axes[index] == 1 and size in build.on_axis and len(x.words) == 1 and size not in x.words:
+            axes[index] = size
+            build.times.append(size)
+            node = build.node("ReconcileDynamicAxis", x.node, build.on_axis[size], broadcast=True)
+            x = build.data(node, tuple(axes))
         elif size not in (1, axes[index]) and size != build.fixed.get(str(axes[index])):
             raise Unusable(f"{axes[index]} elements cannot become {size}")
     dims = [axis for axis in axes if isinstance(axis, int)]

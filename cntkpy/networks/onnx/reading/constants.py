@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from cntkpy.networks.nodes.onnx_support.values import (
     Value,
     varying,
 )
+from cntkpy.networks.nodes.recurrence import onnx_delays as delays
 from cntkpy.networks.nodes.shape.onnx_axes import part_sizes
 
 Rule = Callable[[Use], "list[Value]"]
@@ -33,7 +34,9 @@ def shape(use: Use) -> list[Value]:
     value = use.value(0)
     if isinstance(value, Longer):
         raise Unusable("it looks at values that were put before or behind a sequence")
-    sizes = () if isinstance(value, Step) else value.value.shape if isinstance(value, Array) else value.axes
+    sizes = () if isinstance(value, Step) else value.axes
+    if isinstance(value, Array):
+        sizes = value.axes or value.value.shape
     known = [
         size if isinstance(size, int) else use.build.fixed.get(size) or use.build.number_of(size) for size in sizes
     ]
@@ -78,10 +81,12 @@ def constant_of_shape(use: Use) -> list[Value]:
 
 def expand(use: Use) -> list[Value]:
     """Broadcast. Axes of the minibatch have one element."""
-    array = use.array(0)
-    full = np.broadcast_shapes(array.value.shape, tuple(_dims(use.array(1).value)))
+    array, sizes = use.array(0), use.array(1).value
+    full = np.broadcast_shapes(array.value.shape, tuple(_dims(sizes)))
     use.build.take(*full)
-    return [Array(np.broadcast_to(array.value, full), array.name if full == array.value.shape else "")]
+    words = [None] * (len(full) - len(sizes)) + [use.build.word_of(int(number)) for number in sizes]
+    axes = tuple(word or size for word, size in zip(words, full, strict=True))
+    return [Array(np.broadcast_to(array.value, full), array.name if full == array.value.shape else "", axes)]
 
 
 SIZES_AT_ONCE = 1 << 12
@@ -174,6 +179,8 @@ def _reduced(function: Callable[..., np.ndarray]) -> Rule:
         if not axes and use.get("noop_with_empty_axes", 0):
             return [use.array(0)]
         use.build.take(array.size)
+        if _varies(use.array(0), axes or range(array.ndim)):
+            raise Unusable("it computes with the size of an axis of the minibatch")
         keep = bool(use.get("keepdims", 1))
         if varying(array):
             if use.operator.kind != "ReduceProd" or array.ndim != 1:
@@ -295,17 +302,40 @@ def _gathered(use: Use) -> list[Value]:
 
 
 def _joined(use: Use) -> list[Value]:
-    arrays = [use.array(index).value for index in range(len(use.inputs))]
+    operands, axis = [use.array(index) for index in range(len(use.inputs))], use.integer("axis", 0)
+    for index, operand in enumerate(operands):
+        if _varies(operand, [axis]):
+            place = use.axis(axis, len(operand.axes))
+            values = [*operands[:index], _of_data(use, operand, place), *operands[index + 1 :]]
+            return [delays.lengthened(use, values, place)]
+    arrays = [operand.value for operand in operands]
     use.build.take(sum(array.size for array in arrays))
     if any(varying(array) for array in arrays):  # as integers, so that no size becomes a rounded one
         arrays = [array.astype(np.int64) for array in arrays]
-    return [Array(np.concatenate([np.atleast_1d(array) for array in arrays], axis=use.integer("axis", 0)))]
+    return [Array(np.concatenate([np.atleast_1d(array) for array in arrays], axis=axis))]
+
+
+def _varies(array: Array, axes: Sequence[int]) -> bool:
+    """Return whether an axis of a constant is one of the minibatch."""
+    return any(-len(array.axes) <= axis < len(array.axes) and isinstance(array.axes[axis], str) for axis in axes)
+
+
+def _of_data(use: Use, array: Array, place: int) -> Data:
+    """Return a constant at every step of the sequences of an input."""
+    dims = [axis for axis in array.axes if isinstance(axis, int)]
+    like = use.build.on_axis.get(str(array.axes[place]))
+    if like is None:
+        raise Unusable("it looks along an axis of the minibatch that no input has")
+    constant = use.build.parameter(Array(array.value.reshape(dims)), dims)
+    return use.build.data(use.build.node("ReconcileDynamicAxis", constant, like), array.axes)
 
 
 def _sliced(use: Use) -> list[Value]:
     array = use.array(0).value
     starts, ends = use.integers("starts", 1) or [], use.integers("ends", 2) or []
     axes = use.integers("axes", 3) or list(range(len(starts)))
+    if _varies(use.array(0), axes):
+        raise Unusable("it takes steps of a constant")
     steps = use.integers("steps", 4) or [1] * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         index: list[Any] = [slice(None)] * array.ndim

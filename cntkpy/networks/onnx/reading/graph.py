@@ -198,6 +198,8 @@ class Graph:
             value = self.values[name]
             assert isinstance(value, Data)
             node, network = value.node, building.network
+            if not value.dims:  # a number for each sample: the shape ()
+                node = building.node("NewReshape", node, dims=(), name=name)
             if node.kind.layout == "always" or node in network.groups["output"]:
                 node = building.node("Pass", node, name=name)
             elif node.name != name and name not in network.nodes:

@@ -31,8 +31,9 @@ RULES: dict[str, Rule] = tables("onnx_reading")
 TIME = re.compile(r"seq|time|step|len|frame", re.IGNORECASE)
 """Names of axes that are time."""
 
-TRAINED, LAYOUT = "cntkpy.trained", "cntkpy.layout"
-"""Names of texts that a model written here has: the parameters that training changes, and the leading axes."""
+TRAINED, LAYOUT, SEQUENCES = "cntkpy.trained", "cntkpy.layout", "cntkpy.sequences"
+"""Names of texts that a model written here has: the parameters that training changes, the leading axes, and the inputs
+that have sequences, of which the file has frames where nothing looks along time."""
 
 BATCH = "batch"
 
@@ -174,6 +175,7 @@ def _add_inputs(building: Building, graph: Graph, model: Model, way: Way) -> Non
         node = create(building.network, kind, building.free(operand.name), (), {"dims": dims[::-1] or (1,)})
         building.network.add_to_group("feature", node)
         graph.values[operand.name] = Data(node, (*axes_, *dims))
+        building.on_axis = dict.fromkeys(axes_, node) | building.on_axis
 
 
 def _split(
@@ -263,9 +265,10 @@ def _time_axes(building: Building, graph: Graph, model: Model) -> None:
             )
             named = named or [word for word in value.words if TIME.search(word)]
             times.append(named[0] if len(named) == 1 else second if first == BATCH else first)
-    for _, value in inputs:
+    sequences = _listed(model.metadata, SEQUENCES) or []
+    for operand, value in inputs:
         time_words = [word for word in value.words if word in times]
-        value.node.dynamic_axes = 1 + bool(time_words)
+        value.node.dynamic_axes = 2 if time_words or (not times and operand.name in sequences) else 1
         if times and not time_words:
             value.node.options["dynamicAxis"] = ONE
         elif time_words and times.index(time_words[0]) > 0:

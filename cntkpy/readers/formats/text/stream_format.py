@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class StreamFormat:
+class StreamFormat(NamedTuple):
     """One input of a text file: the stream's name, its name in the file, dimension, form."""
 
     name: str

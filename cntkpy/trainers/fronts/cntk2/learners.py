@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.function import Function
@@ -45,6 +47,10 @@ class LearnerOptions(TypedDict, total=False):
     """Clip elements (True) or the norm (False)."""
 
 
+_NOISE_SEEDS = itertools.count(1)
+"""The seeds of learners that follow: each has its own noise."""
+
+
 @dataclass(eq=False)
 class Learner:
     """Trains some parameters by a rule.
@@ -74,6 +80,11 @@ class Learner:
         """State of the rule between calls of `update`."""
         self.size: int | None = None
         """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
+        self.noise_seed = next(_NOISE_SEEDS)
+        """Seed of the noise that `update` adds."""
+        self.reported: tuple[str, ...] = ()
+        """Names under which progress writers get the rate and the momentum when they change."""
+        self._last_reported: dict[str, float] = {}
         self.of_sums = False
         """True: the rule is of sums of gradients also where the rate is for minibatches of any size."""
 
@@ -81,6 +92,10 @@ class Learner:
     def minibatch_size(self) -> int:
         """Number of samples that its rate is for; 0, CNTK's IGNORE: any number."""
         return self.size or self.rate.minibatch_size
+
+    def is_compatible_mode(self) -> bool:
+        """Return whether its rule is of mean gradients where the rate is for minibatches of any size."""
+        return not self.of_sums
 
     def learning_rate(self) -> float:
         """Return the learning rate of now."""
@@ -105,6 +120,18 @@ class Learner:
         any_size = OF_MINIBATCH if self.of_sums else OF_MEAN
         rate_for = PER_SAMPLE if rate.size is not None else any_size
         return value, kept, float(rate_for), float(momentum.size is not None)
+
+    def changed_numbers(self) -> dict[str, float]:
+        """Return rate and momentum of now, under the names that progress writers show, where they have changed."""
+        momentum = self.momentum.at(self.samples_seen, self.sweeps)
+        settings = (self.rate, self.learning_rate()), (self.momentum, momentum)
+        changed: dict[str, float] = {}
+        for name, (schedule, value) in zip(self.reported, settings, strict=False):
+            if self._last_reported.get(name) != value:
+                self._last_reported[name] = value
+                size = schedule.minibatch_size
+                changed[f"{name} per {size} samples" if size else f"{name} per minibatch"] = value
+        return changed
 
     def count(self, samples: int, sweep_end: bool) -> None:
         """Add trained samples."""
@@ -132,13 +159,44 @@ class Learner:
             self._state = {name: self.rule.start(weight) for name, weight in weights.items()}
         multipliers = {name: parameter.root.learning_rate_multiplier for name, parameter in named.items()}
         change = Update(self.rule, self.regularisation, multipliers)
-        key, finite = jax.random.key(self.samples_seen) if change.noisy else None, jnp.asarray(True)
+        key, finite = None, jnp.asarray(True)
+        if change.noisy:
+            key = jax.random.fold_in(jax.random.key(self.noise_seed), self.samples_seen)
         scalars = scalars_of(jnp.asarray(self.scalars()), jnp.asarray(float(training_sample_count)), finite)
         changed, self._state = change(weights, self._state, gradients, scalars, key, finite)
         for name, parameter in named.items():
             parameter.value = np.asarray(changed[name])
         self.count(int(training_sample_count), is_sweep_end)
         return True
+
+    def create_checkpoint(self) -> dict[str, Any]:
+        """Return a state that `restore_from_checkpoint` takes: counts, the seed of the noise, values of the rule.
+
+        Raises:
+            UserError: a trainer has its state.
+        """
+        if self._state is None and self.samples_seen:
+            hint = "trainer.save_checkpoint(path) saves it, trainer.restore_from_checkpoint(path) restores it"
+            raise UserError("NotSupported", f"the state of {self!r} belongs to its trainer", hint=hint)
+        counts = {"samples": self.samples_seen, "sweeps": self.sweeps, "rate_since": self.rate_since}
+        return {**counts, "noise_seed": self.noise_seed, "state": jax.tree.map(np.asarray, self._state)}
+
+    def restore_from_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Take a state that a learner of this kind, for parameters of these shapes, has returned.
+
+        Args:
+            checkpoint: the value of `create_checkpoint`.
+
+        Raises:
+            ArgumentError: it is the state of another kind of learner, or of other parameters.
+        """
+        start = {str(place): self.rule.start(_kept(parameter)) for place, parameter in enumerate(self.parameters)}
+        state: Any = checkpoint["state"]
+        if state is not None and _forms(state) != _forms(start):
+            raise ArgumentError(f"the checkpoint is not one of {self!r}", "make the same learner for the same model")
+        self._state = jax.tree.map(jnp.asarray, state)
+        self.samples_seen, self.sweeps = checkpoint["samples"], checkpoint["sweeps"]
+        self.rate_since, self.noise_seed = checkpoint["rate_since"], checkpoint["noise_seed"]
 
     def _gradient(self, parameter: Function, gradients: Any, dtype: Any) -> Any:
         """Return the gradient of a parameter among those that a program gives."""
@@ -159,6 +217,10 @@ class Learner:
         """Return the schedule of the learning rate."""
         return self.rate
 
+    _learning_rate_schedule = learning_rate_schedule
+    ignored_minibatch_size = 0
+    """A size of minibatches that does not matter, CNTK's IGNORE."""
+
     @property
     def total_number_of_samples_seen(self) -> int:
         """Samples that it was trained on."""
@@ -171,6 +233,12 @@ class Learner:
 
     def __repr__(self) -> str:
         return f"{self.name}({len(self.parameters)} parameters, {self.rate!r})"
+
+
+def _forms(state: Any) -> tuple[Any, list[tuple[int, ...]]]:
+    """Return the structure of a state, and the shapes of its arrays."""
+    leaves, structure = jax.tree.flatten(state)
+    return structure, [np.shape(leaf) for leaf in leaves]
 
 
 def _learner(

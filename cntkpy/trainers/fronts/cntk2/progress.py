@@ -128,6 +128,9 @@ class ProgressWriter(Hook):
     def on_test_end(self, totals: Totals) -> None:
         """Write the end of an evaluation."""
 
+    def on_setting(self, name: str, value: float) -> None:
+        """Write a number of a learner that has changed."""
+
     def write(self, key: str, value: object) -> None:
         """Write a value that a program gives."""
 
@@ -185,13 +188,17 @@ class ProgressPrinter(ProgressWriter):
     def _metric(self, totals: Totals) -> str:
         return text.metric_value(totals.average_metric, self.metric_is_pct)
 
+    def _head(self) -> None:
+        """Print the head of the table, once, with a frequency of 0."""
+        if self._frequency.every == 0 and not self._headed:
+            self._headed = True
+            for line in text.GROWING_INTERVALS_HEAD:
+                self._line(line)
+
     def on_training(self, interval: Totals, epoch: Totals, minibatches: tuple[int, int]) -> None:
         """Print a line, or with a frequency of 0 a row of a table."""
         if self._frequency.every == 0:
-            if not self._headed:
-                self._headed = True
-                for line in text.GROWING_INTERVALS_HEAD:
-                    self._line(line)
+            self._head()
             averages = epoch.average_loss, interval.average_loss, epoch.average_metric, interval.average_metric
             self._line(text.growing_interval(averages, epoch.samples))
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,8 +85,8 @@ class CheckpointConfig:
     Args:
         filename: of the model; the state of training is next to it (`.ckp`).
         frequency: how often; None: at the end only.
-        restore: resume from the last one, if there is one.
-        preserve_all: keep all of them, under the name with the number of samples after.
+        restore: resume from the last one, if there is one: that of the name, else that of the highest number.
+        preserve_all: keep all of them, under the name with their numbers after, from 0 on.
     """
 
     filename: str | Path
@@ -392,7 +393,7 @@ class TrainingSession:
             if due[2]:
                 going_on = self._cross_validate(start)
             if due[1]:
-                self._save()
+                self._save(now[1] - 1)
         trainer.queue.collect()
         if trainer.has_unreported:
             trainer.summarize_training_progress()
@@ -467,24 +468,37 @@ class TrainingSession:
 
     def _restore(self) -> None:
         config = self._checkpoint
-        if config is None or not config.restore or not is_file(f"{config.filename}.ckp"):
+        filename = None if config is None or not config.restore else _last_checkpoint(str(config.filename))
+        if filename is None:
             return
-        state = self.trainer.restore_from_checkpoint(config.filename)
+        state = self.trainer.restore_from_checkpoint(filename)
         if not isinstance(state, dict) or "source" not in state:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"{config.filename}.ckp is not a checkpoint of a session", "choose another filename")
+            raise ArgumentError(f"{filename}.ckp is not a checkpoint of a session", "choose another filename")
         self._cv_count = int(state["evaluations"])
         with calling(f"{type(self._feed.source).__name__}.restore_from_checkpoint(...)"):
             self._feed.source.restore_from_checkpoint(state["source"])
 
-    def _save(self) -> None:
+    def _save(self, number: int | None = None) -> None:
+        """Write a checkpoint; `number`: of one before the end, from 0 on."""
         config = self._checkpoint
         assert config is not None
         with calling(f"{type(self._feed.source).__name__}.get_checkpoint_state()"):
             position = self._feed.source.get_checkpoint_state()
         state = {"source": position, "evaluations": self._cv_count}
         self.trainer.save_checkpoint(config.filename, state)
-        if config.preserve_all:
-            self.trainer.save_checkpoint(f"{config.filename}{self.trainer.total_number_of_samples_seen}", state)
+        if config.preserve_all and number is not None:
+            self.trainer.save_checkpoint(f"{config.filename}{number}", state)
+
+
+def _last_checkpoint(filename: str) -> str | None:
+    """Return the name of a checkpoint: this one, else the same with the highest number after it; None: none."""
+    if is_file(f"{filename}.ckp"):
+        return filename
+    path = Path(filename)
+    names = (file.name.removesuffix(".ckp") for file in path.parent.glob(f"{glob.escape(path.name)}*.ckp"))
+    numbers = [name.removeprefix(path.name) for name in names]
+    known = [number for number in numbers if number.isdecimal()]
+    return filename + max(known, key=int) if known else None
 
 
 def _is_at_end(config: CrossValidationConfig) -> bool:

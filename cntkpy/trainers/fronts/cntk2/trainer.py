@@ -82,11 +82,6 @@ class Trainer(Tested):
         return self._updates.counts.samples
 
     @property
-    def total_number_of_units_seen(self) -> int:
-        """The same."""
-        return self._updates.counts.samples
-
-    @property
     def total_number_of_updates(self) -> int:
         """Minibatches that were trained on."""
         return self._updates.counts.updates

@@ -108,6 +108,10 @@ class Updates:
         self.counts.updates += 1
         self.counts.sweeps += sweep_end
         for learner in self._learners:
+            if self._writers:
+                for name, value in learner.changed_numbers().items():
+                    for writer in self._writers:
+                        writer.on_setting(name, value)
             learner.count(samples, sweep_end)
         for writer in self._writers:
             writer.after_update(self.counts.updates, lambda: self._training.queue.collect()[0])

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from cntkpy.networks import nodes
-from cntkpy.networks.builders.brainscript.language.library import library_members
+from cntkpy.networks.builders.brainscript.language.library import definitions, library_members, parsed_value
 from cntkpy.networks.builders.brainscript.language.parse import parse_members
 from cntkpy.networks.builders.brainscript.language.source import joined_text, text_of_string
 from cntkpy.networks.builders.brainscript.language.syntax import RecordLiteral, Unparsed
-from cntkpy.networks.builders.brainscript.program import LIBRARY
+from cntkpy.networks.builders.brainscript.language.trees import kept_tree
+from cntkpy.networks.builders.brainscript.program import LIBRARY, library
 from cntkpy.networks.builders.brainscript.reference import described as described_alone
 from cntkpy.networks.builders.brainscript.reference import documented
 from cntkpy.networks.builders.python.functions import calls
@@ -64,3 +65,18 @@ def test_a_function_is_described_as_among_all() -> None:
     assert (
         described_alone("Relu") is None and described_alone("BS.Nothing") is None and described_alone("_Input") is None
     )
+
+
+def test_kept_trees_are_those_of_the_text() -> None:
+    text, members = library()
+    places = list(definitions(members))
+    assert len(places) > 150
+    assert all(described(kept_tree(place)) == described(parsed_value(place)) for place in places)
+    assert all(place.text is text for place in places)
+
+
+def test_a_text_that_has_changed_is_parsed() -> None:
+    text = text_of_string(library()[0].string.replace("spread", "widely spread"), "t.bs")
+    (place, *_) = definitions(library_members(text))
+    assert kept_tree(place) is None
+    assert described(library_members(text)) == described(parse_members(text))

@@ -59,15 +59,16 @@ def copied_roots(
 
 def _above(order: Iterable[NodeValue], changed: set[NodeValue]) -> set[NodeValue]:
     """Return the changed nodes and all nodes of `order` that depend on them."""
+    users: dict[NodeValue, list[NodeValue]] = {}
+    for node in order if changed else ():
+        for source in calls.inputs_of(node):
+            users.setdefault(source, []).append(node)
     above = set(changed)
-    nodes = list(order)
-    growing = bool(above)
-    while growing:
-        growing = False
-        for node in nodes:
-            if node not in above and any(source in above for source in calls.inputs_of(node)):
-                above.add(node)
-                growing = True
+    waiting = list(above)
+    while waiting:
+        new = [user for user in users.get(waiting.pop(), ()) if user not in above]
+        above.update(new)
+        waiting += new
     return above
 
 

@@ -6,16 +6,17 @@ so there is one for each combination of sizes. All of them share parameters, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TypeVar
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.python.functions import calls, graph
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.leaves import FREE
-from cntkpy.networks.builders.python.functions.nodes import INPUTS, is_input, is_trained, ordered
+from cntkpy.networks.builders.python.functions.nodes import INPUTS, SETTLED, Inferred, is_input, is_trained, ordered
 from cntkpy.networks.builders.python.functions.recipes import (
     Build,
     has_placeholders,
@@ -26,6 +27,8 @@ from cntkpy.networks.builders.python.functions.recipes import (
     with_free,
 )
 from cntkpy.networks.graph.axes import ONE, is_kept
+
+T = TypeVar("T")
 
 Sizes = Mapping[NodeValue, Shape]
 """By free node the shape of an input, or the sizes (one) of the axes that it makes."""
@@ -60,7 +63,7 @@ def free_nodes(roots: Sequence[NodeValue]) -> list[NodeValue]:
 
     A function with a placeholder has no sizes yet, whatever the data are.
     """
-    free = [node for node in resolve(roots) if is_free(node)]
+    free = [node for node in resolve(roots, SETTLED) if is_free(node)]
     if not free or has_placeholders(roots):
         return []
     below = {node: sum(map(is_free, ordered([node]))) for node in free}
@@ -74,7 +77,7 @@ def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
         roots: its nodes.
         sizes: of all free nodes below.
     """
-    order = resolve(roots)
+    order = resolve(roots, SETTLED)
     for node in order:
         if is_recipe(node) and _KEPT not in node.options:
             _keep_parameters(node, _Kept())
@@ -173,11 +176,23 @@ def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
-    return next(_working(roots))[0]
+    return next(_working(roots, _network))[0]
 
 
-def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.Model]]:
-    """Yield the sizes that a function works with, among those that are tried, and its networks with them.
+def _network(known: Known) -> graph.Model:
+    return graph.make(known.roots, {"output": known.roots})
+
+
+def _inferred(known: Known) -> Inferred:
+    return graph.inferred(known.roots[0])
+
+
+def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator[tuple[Sizes, Known, T]]:
+    """Yield the sizes that a function works with, among those that are tried, and what is seen with them.
+
+    Args:
+        roots: its nodes.
+        look: looks at the function with known sizes.
 
     Raises:
         UserError: there are none.
@@ -189,12 +204,12 @@ def _working(roots: Sequence[NodeValue]) -> Iterator[tuple[Sizes, Known, graph.M
         sizes = {node: with_free(node, size) for node in free}
         try:
             known = with_sizes(roots, sizes)
-            model = graph.make(known.roots, {"output": known.roots})
+            seen = look(known)
         except UserError as error:
             failed = failed or error
         else:
             works = True
-            yield sizes, known, model
+            yield sizes, known, seen
     if not works and failed is not None:
         raise failed
 
@@ -208,12 +223,21 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
     if not are_free([root]):
         return None
     try:
-        shapes = [model.nodes[known.roots[0]].shape or () for _, known, model in islice(_working([root]), 2)]
+        shapes = [inferred.shape for _, _, inferred in islice(_working([root], _inferred), 2)]
     except UserError:  # the sizes that are tried do not fit
         return None
     if len({len(shape) for shape in shapes}) != 1:
         return None
     return tuple(sizes[0] if len(set(sizes)) == 1 else FREE for sizes in zip(*shapes, strict=True))
+
+
+def free_axis(root: NodeValue) -> str | None:
+    """Return the time axis of a function with free sizes.
+
+    Raises:
+        UserError: the function does not work with any of the sizes that are tried.
+    """
+    return next(_working([root], _inferred))[2].axis
 
 
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
@@ -224,7 +248,7 @@ def probed(roots: Sequence[NodeValue]) -> graph.Model:
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
-    _, known, model = next(_working(roots))
+    _, known, model = next(_working(roots, _network))
     by_original = {original: model.nodes[copied] for original, copied in known.copies.items() if copied in model.nodes}
     return graph.Model(model.network, {**model.nodes, **by_original})
 
@@ -239,6 +263,7 @@ __all__ = [
     "Sizes",
     "are_free",
     "axis_input",
+    "free_axis",
     "free_nodes",
     "free_shape",
     "probe_sizes",

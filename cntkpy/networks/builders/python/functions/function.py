@@ -36,7 +36,7 @@ from cntkpy.networks.builders.python.functions.checks import check_name, check_p
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
 from cntkpy.networks.builders.python.functions.defaults import HALF, chosen
-from cntkpy.networks.builders.python.functions.free import are_free, free_nodes, free_shape, probed
+from cntkpy.networks.builders.python.functions.free import are_free, free_axis, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
     FREE,
@@ -69,6 +69,7 @@ from cntkpy.networks.builders.python.functions.recipes import (
     is_free,
     is_open,
     is_recipe,
+    is_waiting,
     recipe,
     resolve,
     settled,
@@ -199,7 +200,7 @@ class Variable(Operators, Valued):
             try:
                 return tuple(reversed(shape_of(root)))
             except OpenShape:
-                open_shape = None if calls.is_inside_step() else free_shape(per_sample(root))
+                open_shape = None if calls.is_inside_step() or is_waiting(root) else free_shape(per_sample(root))
                 if open_shape is None:
                     raise
                 marks = {INPUTS[node].unknown if node in INPUTS else FREE for node in free_nodes([per_sample(root)])}
@@ -207,7 +208,7 @@ class Variable(Operators, Valued):
                 return tuple(mark if size == FREE else size for size in reversed(open_shape))
         if self._is_criterion:
             return Function(per_sample(root)).shape
-        return tuple(reversed(self.node.shape or ()))
+        return tuple(reversed(graph.inferred(root).shape))
 
     @property
     def _is_criterion(self) -> bool:
@@ -236,9 +237,9 @@ class Variable(Operators, Valued):
             return (*BATCH, Axis(sequences[0] or DEFAULT_AXIS)) if sequences else BATCH
         if self._is_criterion:
             return Function(per_sample(self.root)).dynamic_axes
-        if not self.node.has_layout:
+        axis = free_axis(self.root) if are_free(self.roots) else graph.inferred(self.root).axis
+        if axis is None:
             return ()
-        axis = self.node.axis
         if (not sequences and not is_kept(axis)) or axis == graph.ONE_STEP:
             return BATCH
         return (*BATCH, Axis(DEFAULT_AXIS if axis in (None, DEFAULT) else axis))
@@ -445,6 +446,10 @@ class Function(Variable, Called, Evaluated):
     def __rshift__(self, other: Any) -> Any:
         """`f >> g` is `g(f)`; see `composed`."""
         return composed(self, other)
+
+    def __lshift__(self, other: Any) -> Any:
+        """`g << f` is `g(f)`; see `composed`."""
+        return composed(other, self)
 
     def __getitem__(self, key: Any) -> Any:
         """Elements of a sample, as numpy counts them; of a function of several outputs one of them, or some.

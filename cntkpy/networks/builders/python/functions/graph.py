@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +27,16 @@ from cntkpy.networks.builders.python.functions.nodes import (
     CASTS,
     INPUTS,
     ONE_STEP,
+    SETTLED,
+    Inferred,
     add,
+    add_settled,
     age,
     is_input,
     is_loaded_input,
     is_of_layer,
     ordered,
+    settle,
 )
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
 from cntkpy.networks.builders.python.functions.recipes import resolve
@@ -183,6 +187,61 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
             cell.value = node.value
     _decide(made, HALF if network.precision == "half" else dtype)
     return model
+
+
+def inferred(root: NodeValue) -> Inferred:
+    """Return shape and axis of a node; what lies below operations whose own are known is not looked at.
+
+    Raises:
+        UserError: shapes do not fit, or something is not connected.
+    """
+    known = SETTLED.get(root)
+    if known is not None:
+        return known
+    order = resolve([root], SETTLED)
+    if root in SETTLED:
+        return SETTLED[root]
+    if any(map(_looks_below, order)):
+        order, add_node = ordered([root]), partial(add, sequences=True)
+    else:
+        add_node = add_settled
+    give_seeds([root], order, SETTLED)
+    network, names = Network("float", values=False), names_of(order)
+    made = {value: add_node(network, value, names[value]) for value in order}
+    for value, node in made.items():
+        is_leaf = add_node is add_settled and value in SETTLED
+        node.inputs = [] if is_leaf else [made[source] for source in inputs_of(value)]
+    try:
+        _broadcast(network)
+        network.validate(exact_axes=True)
+    except UserError:
+        return _of_node(make([root], {"output": [root]}).nodes[root])  # knows all names for the message
+    if any(_looks_along_time(node) and not _has_steps(node) for node in made.values()):
+        return _of_node(make([root], {"output": [root]}).nodes[root])  # refuses it
+    for value, node in made.items():
+        if node.is_parameter and value.shape is not None and 0 in value.shape:
+            value.shape = node.shape
+    settle(made)
+    return _of_node(made[root])
+
+
+def _looks_below(value: NodeValue) -> bool:
+    """Return whether the type of a node depends on what made its operands."""
+    kind = kinds.operation(value.operation.kind_name) if value.stored is None else value.stored.kind
+    return kind.time.keeps_steps or kind.name == "Crop"
+
+
+def _looks_along_time(node: Node) -> bool:
+    return node.operation in (*DELAYS, "AdditiveAttention")
+
+
+def _has_steps(node: Node) -> bool:
+    """Return whether a node or an operand of it is on an axis of several steps."""
+    return any(source.axis not in (None, ONE_STEP) for source in (node, *node.connected))
+
+
+def _of_node(node: Node) -> Inferred:
+    return Inferred(node.shape or (), node.axis)
 
 
 def _keep_written(made: Mapping[NodeValue, Node]) -> None:
@@ -369,7 +428,7 @@ def _check_steps(made: dict[NodeValue, Node], sequences: bool) -> None:
         return  # how long its sequences are is known by its data only
     for node in made.values():
         delays = node.operation in DELAYS
-        if (not sequences and (delays or node.operation == "AdditiveAttention")) or (delays and node.axis == ONE_STEP):
+        if (not sequences and _looks_along_time(node)) or (delays and node.axis == ONE_STEP):
             names = [made[node].name for node in made if node in INPUTS and not INPUTS[node].sequence]
             subject = f"the input '{names[0]}'" if len(names) == 1 else "data"
             raise CallError(
@@ -407,8 +466,8 @@ def _group_inputs(network: Network, made: dict[NodeValue, Node]) -> None:
             network.add_to_group("label" if users.get(node) == {True} else "feature", node)
 
 
-def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
-    """Give random parameters their seeds in the order in which BrainScript evaluates them."""
+def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> None:
+    """Give random parameters their seeds in the order in which BrainScript evaluates them; none below `ends`."""
     seen: set[NodeValue] = set()
 
     def down(top: Iterable[NodeValue]) -> None:
@@ -420,12 +479,12 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue]) -> None:
             seen.add(node)
             if node.start is not None and node.start.seed == UNSEEDED:
                 node.start.seed = SEEDS.next()
-            if not node.operation.later:
+            if not node.operation.later and node not in ends:
                 stack.extend(reversed(inputs_of(node)))
 
     down(roots)
     for node in order:
-        if node.operation.later:
+        if node.operation.later and node not in ends:
             down(inputs_of(node))
 
 

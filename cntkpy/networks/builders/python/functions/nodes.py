@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -12,11 +12,12 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.graph import add_node
-from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
 from cntkpy.networks.builders.python.functions.calls import MARK, inputs_of, is_inside_step
 from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.graph.axes import is_kept
 from cntkpy.networks.graph.network import Network
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.graph.node import Node, NodeKind
 
 ONE_STEP = "#"
 """The time axis of inputs with one sample for each sequence, in a network that has sequences."""
@@ -56,6 +57,31 @@ class DataAxes(NamedTuple):
     is_sparse: bool = False
 
 
+def type_text(shape: tuple[int, ...], is_sparse: bool, steps: bool) -> str:
+    """Return a type as `cntk.layers.typing` writes it: `Sequence[Tensor[3, 4]]`.
+
+    Args:
+        shape: of a sample.
+        is_sparse: whether only elements that are not zero are kept.
+        steps: whether samples lie along a sequence axis.
+    """
+    tensor = f"{'SparseTensor' if is_sparse else 'Tensor'}[{', '.join(map(str, shape))}]"
+    return f"Sequence[{tensor}]" if steps else tensor
+
+
+class Inferred(NamedTuple):
+    """The part of a node's type that follows from its operands.
+
+    **Fields:**
+
+    - `shape`: of a sample, as nodes count axes.
+    - `axis`: the time axis, see `cntkpy.networks.graph.axes`.
+    """
+
+    shape: Shape
+    axis: str | None
+
+
 @dataclass(frozen=True)
 class ValueType:
     """The type of a value; as a mapping, arguments of `input_variable`: `input_variable(**z.type)`.
@@ -72,6 +98,9 @@ class ValueType:
     is_sparse: bool
     dynamic_axes: tuple[Any, ...]
 
+    def __str__(self) -> str:
+        return type_text(self.shape, self.is_sparse, len(self.dynamic_axes) > 1)
+
     def keys(self) -> list[str]:
         """Return the names of the arguments."""
         return [field.name for field in fields(self)]
@@ -81,6 +110,9 @@ class ValueType:
 
 
 INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
+
+SETTLED: WeakKeyDictionary[NodeValue, Inferred] = WeakKeyDictionary()
+"""What was inferred of operations that depend on nothing unknown: it stays as it is, so it is inferred once."""
 
 CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
 """The nodes that a program has made by `cast`, with the element type that it wants."""
@@ -105,6 +137,32 @@ def ordered(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list
             if node not in ends:
                 waiting.extend(known_inputs(node))
     return list(order)
+
+
+_SETTLED_DATA, _SETTLED_VALUE = NodeKind("Settled", layout="always"), NodeKind("Settled", layout="none")
+
+
+def add_settled(network: Network, value: NodeValue, name: str) -> Node:
+    """Add a node; one of `SETTLED` as a leaf with the shape and the axis that were inferred.
+
+    The other arguments are those of `add`, of a network with sequences.
+    """
+    known = SETTLED.get(value)
+    if known is None:
+        return add(network, value, name, True)
+    kind = _SETTLED_VALUE if known.axis is None else _SETTLED_DATA
+    return network.add(name, kind, options={"dynamicAxis": known.axis}, shape=known.shape)
+
+
+def settle(made: Mapping[NodeValue, Node]) -> None:
+    """Keep what was inferred of operations that depend on nothing unknown.
+
+    Axes of kept steps are left out: their names are those of one network.
+    """
+    for value, node in made.items():
+        known = node.inputs and node.shape is not None and 0 not in node.shape and not is_kept(node.axis)
+        if known and node.operation != "AttentionWeights":  # whose operation is looked at
+            SETTLED[value] = Inferred(tuple(node.shape or ()), node.axis)
 
 
 def add(network: Network, value: NodeValue, name: str, sequences: bool) -> Node:

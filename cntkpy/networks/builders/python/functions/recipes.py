@@ -8,8 +8,9 @@ becomes the operator's own node as soon as their shapes are known.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Container, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
@@ -17,11 +18,20 @@ from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operatio
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.blocks import block_of, mark_block, mark_written, written_operands
 from cntkpy.networks.builders.python.functions.cells import cell_of
-from cntkpy.networks.builders.python.functions.nodes import INPUTS, add, known_inputs, ordered
+from cntkpy.networks.builders.python.functions.nodes import (
+    INPUTS,
+    SETTLED,
+    add,
+    add_settled,
+    has_value,
+    known_inputs,
+    ordered,
+    settle,
+)
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
 from cntkpy.networks.graph.network import Network
 from cntkpy.networks.graph.node import Node, NodeKind
-from cntkpy.networks.graph.validate import infer_known
+from cntkpy.networks.graph.validate import above_nodes, infer_known
 
 Build = Callable[[tuple[NodeValue, ...]], NodeValue]
 
@@ -33,6 +43,9 @@ TRIED_SIZES = (7919, 7927)
 
 _RECIPE = Operation("Recipe")
 _UNKNOWN = NodeKind("Unknown", layout="always")
+
+_WAITING: WeakSet[NodeValue] = WeakSet()
+"""Nodes without a shape, because there is a placeholder without one below."""
 
 _known: list[Mapping[NodeValue, Shape]] = []
 """Shapes that were inferred while recipes become nodes, the last ones last."""
@@ -76,7 +89,7 @@ def is_recipe(node: NodeValue) -> bool:
 
 def is_open(root: NodeValue) -> bool:
     """Return whether a node depends on something that is not known yet: its shape may not be known either."""
-    return any(_is_unknown(node) or _is_unmade(node) for node in ordered([root]))
+    return any(_is_unknown(node) or _is_unmade(node) for node in ordered([root], SETTLED))
 
 
 def _is_unmade(node: NodeValue) -> bool:
@@ -86,17 +99,44 @@ def _is_unmade(node: NodeValue) -> bool:
 
 def has_placeholders(roots: Iterable[NodeValue]) -> bool:
     """Return whether something that a program has yet to say is below some nodes."""
-    return any(node.operation.name == "Placeholder" for node in ordered(roots))
+    return any(node.operation.name == "Placeholder" for node in ordered(roots, SETTLED))
 
 
 def settled(root: NodeValue) -> bool:
     """Return whether all is known that a node depends on, once its recipes have become nodes where that is possible."""
+    if is_waiting(root):
+        return False
     if not is_open(root):
         return True
     if _known:  # a recipe is becoming a node now, with the shapes that are known
         return False
     resolve([root])
     return not is_open(root)
+
+
+def is_waiting(root: NodeValue) -> bool:
+    """Return whether the shape of a node is unknown because of a placeholder without one."""
+    user: dict[NodeValue, NodeValue | None] = {root: None}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in _WAITING or (node.operation.name == "Placeholder" and _is_unknown(node)):
+            path: NodeValue | None = node
+            while path is not None:
+                _WAITING.add(path)
+                path = user[path]
+            return True
+        if node not in SETTLED and (node.shape is None or 0 in node.shape):
+            for operand in known_inputs(node):
+                if operand not in user:
+                    user[operand] = node
+                    stack.append(operand)
+    return False
+
+
+def placeholders_replaced() -> None:
+    """Look at all functions again: placeholders of some have become something else."""
+    _WAITING.clear()
 
 
 def shape_of(root: NodeValue) -> Shape:
@@ -108,25 +148,72 @@ def shape_of(root: NodeValue) -> Shape:
     for known in reversed(_known):
         if root in known:
             return known[root]
+    if is_waiting(root):
+        raise OpenShape
     shape = _known_shapes([root], strict=True).get(root)
     if shape is None:
         raise OpenShape(any(map(is_free, ordered([root]))) and not has_placeholders([root]))
     return shape
 
 
-def resolve(roots: Iterable[NodeValue]) -> list[NodeValue]:
+def resolve(roots: Iterable[NodeValue], ends: Container[NodeValue] = ()) -> list[NodeValue]:
     """Let recipes whose operands have known shapes become nodes.
+
+    Args:
+        roots: the roots.
+        ends: nodes that hold no recipes; what lies below these only is left out of the result.
 
     Returns:
         What the roots depend on, see `ordered`.
     """
-    while True:
-        order = ordered(roots)
-        if calls.is_inside_step():
+    if not calls.is_inside_step():
+        order = ordered(roots, SETTLED)
+        if any(map(is_recipe, order)):
+            _resolve_settled(order)
+            order = ordered(roots, SETTLED)
+        while (recipes := [node for node in order if is_recipe(node)]) and _resolve_some(order, recipes):
+            order = ordered(roots, SETTLED)
+        if ends is SETTLED:
             return order
-        recipes = [node for node in order if is_recipe(node)]
-        if not recipes or not _resolve_some(order, recipes):
-            return order
+    return ordered(roots, ends)
+
+
+def _resolve_settled(order: list[NodeValue]) -> None:
+    """Let recipes become nodes whose operands depend on nothing unknown, each after those below it."""
+    open_nodes: set[NodeValue] = set()
+    for node in _operands_first(order):
+        operands = () if node in SETTLED else known_inputs(node)
+        if not open_nodes.isdisjoint(operands) or node.operation.later or (_is_unknown(node) and not is_recipe(node)):
+            open_nodes.add(node)
+        elif is_recipe(node):
+            known: dict[NodeValue, Shape] = {}
+            for operand in operands:
+                known |= _known_shapes([operand], strict=True)
+            if all(operand in known for operand in operands):
+                with _knowing(known):
+                    _become(node, node.options["build"](node.inputs))
+            if is_open(node):
+                open_nodes.add(node)
+        elif node.operation.name == "Placeholder":
+            open_nodes.add(node)
+
+
+def _operands_first(order: list[NodeValue]) -> list[NodeValue]:
+    """Return nodes, operands before what depends on them, but in loops."""
+    nodes = set(order)
+    sorted_nodes: dict[NodeValue, None] = {}
+    entered: set[NodeValue] = set()
+    for root in order:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in entered:
+                sorted_nodes.setdefault(stack.pop())
+                continue
+            entered.add(node)
+            if node not in SETTLED:
+                stack.extend(source for source in known_inputs(node) if source in nodes and source not in entered)
+    return list(sorted_nodes)
 
 
 def _resolve_some(order: list[NodeValue], recipes: list[NodeValue]) -> bool:
@@ -217,7 +304,7 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
 
     Sizes that only data say stand for two numbers after each other: a shape that is the same for both depends on none.
     """
-    order = ordered(roots)
+    order = ordered(roots, SETTLED)
     shapes = _infer_shapes(order, strict, None)
     if any(map(is_free, order)):
         first, second = (_infer_shapes(order, strict, size) for size in TRIED_SIZES)
@@ -235,14 +322,27 @@ def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -
         elif _is_unknown(value) or _is_unmade(value):
             made[value] = network.add(str(index), _UNKNOWN)
         else:
-            made[value] = add(network, value, str(index), True)
+            made[value] = add_settled(network, value, str(index))
     for value, node in made.items():
         if node.kind is not _UNKNOWN:
-            node.inputs = [made[source] for source in known_inputs(value)]
+            node.inputs = [] if value in SETTLED else [made[source] for source in known_inputs(value)]
         elif not _is_unknown(value):
             node.shape = value.shape
     infer_known(list(made.values()), strict)
+    if not calls.is_inside_step():
+        unsettled = {node for value, node in made.items() if not _is_settled_leaf(value)}
+        above = above_nodes(unsettled, network.nodes.values())
+        settle({value: node for value, node in made.items() if node not in above})
     return {value: node.shape for value, node in made.items() if node.shape is not None and 0 not in node.shape}
+
+
+def _is_settled_leaf(value: NodeValue) -> bool:
+    """Return whether nothing is unknown of a node that is looked at alone; sizes of parameters may be."""
+    if _is_unknown(value) or _is_unmade(value):
+        return False
+    return (
+        not has_value(value) or cell_of(value).value is not None or (value.shape is not None and 0 not in value.shape)
+    )
 
 
 def with_free(node: NodeValue, size: int) -> Shape:

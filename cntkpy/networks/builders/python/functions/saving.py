@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.python.functions.calls import call
 from cntkpy.networks.builders.python.functions.checks import check_path
 from cntkpy.networks.builders.python.functions.free import are_free
 from cntkpy.networks.builders.python.functions.leaves import filled
+from cntkpy.networks.builders.python.functions.nodes import is_input
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.files.model_file import as_reread, load_model, save_model
 from cntkpy.networks.graph.network import Network
@@ -29,7 +31,8 @@ def save(function: Any, filename: str | Path, format: object) -> None:
         from cntkpy.networks.onnx.export import Settings
         from cntkpy.networks.onnx.save import save_onnx
 
-        network = as_reread(type(function)(map(per_sample, function.roots)).network)
+        roots = [call("Pass", root) if is_input(root) else per_sample(root) for root in function.roots]
+        network = as_reread(type(function)(roots).network)
         _rename_outputs(network, [node.name for node in function.network.groups["output"]])
         outputs = tuple(node.name for node in network.groups["output"])
         save_onnx(path, network, Settings(outputs, double=network.precision == "double"))

@@ -191,6 +191,9 @@ class Layer:
     def __rshift__(self, other: Callable[..., object]) -> Layer:
         return Sequential([self, other])
 
+    def __lshift__(self, other: Callable[..., object]) -> Layer:
+        return Sequential([other, self])
+
 
 def _has_shape(function: Function) -> bool:
     """Return whether the shape of a placeholder is known."""

@@ -20,6 +20,7 @@ from cntkpy.networks.builders.python.functions.leaves import data_input
 from cntkpy.networks.builders.python.functions.mixins.values import Valued
 from cntkpy.networks.builders.python.functions.nodes import Input
 from cntkpy.networks.builders.python.functions.per_sample import keep_criterion
+from cntkpy.networks.builders.python.functions.recipes import placeholders_replaced
 
 
 class Called(Valued):
@@ -104,6 +105,7 @@ class Called(Valued):
                 node.inputs = tuple(new.get(source, source) for source in calls.inputs_of(node))
             keep_criterion(node, node, new)
             keep_block(node, node, new)
+        placeholders_replaced()
         self.roots = tuple(new.get(root, root) for root in self.roots)
         self._model, self._hash = None, hash(self.roots)
         return self

@@ -29,7 +29,7 @@ from cntkpy.networks.builders.python.functions.blocks import (
 )
 from cntkpy.networks.builders.python.functions.cells import OPTIONS
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
-from cntkpy.networks.builders.python.functions.nodes import ordered
+from cntkpy.networks.builders.python.functions.nodes import ordered, type_text
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host.kinds import HOST
 
@@ -373,12 +373,9 @@ def _named_type(function: Any) -> str:
 def _type_text(function: Any) -> str:
     """Return a type as `cntk.layers.typing` writes it; `Sequence[tensor]` where the shape is not known yet."""
     try:
-        axes = ", ".join(map(str, function.shape))
-        steps = len(function.dynamic_axes) > 1
+        return type_text(function.shape, function.is_sparse, len(function.dynamic_axes) > 1)
     except OpenShape:
         return "Sequence[tensor]"
-    tensor = f"SparseTensor[{axes}]" if function.is_sparse else f"Tensor[{axes}]"
-    return f"Sequence[{tensor}]" if steps else tensor
 
 
 __all__ = ["Structure", "View", "signature_text", "uid_of", "variable_text"]

@@ -1,0 +1,74 @@
+"""Functions of Python that are saved as ONNX models and loaded again: shapes, dynamic axes and values stay."""
+
+import numpy as np
+import pytest
+
+import cntkpy.compat.cntk as C
+
+onnx = pytest.importorskip("onnx")
+
+SEQUENCES = [np.arange(12, dtype=np.float32).reshape(3, 4) / 5 - 1, np.ones((3, 4), np.float32)]
+SAMPLES = np.array([[1, -2, 3, 0], [4, 4, -1, 2]], np.float32)
+
+OF_SEQUENCES = {
+    "elements": lambda x: C.relu(x) + C.constant([1, 2, 3, 4]),
+    "dense": C.layers.Dense(3),
+    "normalised": C.layers.LayerNormalization(),
+    "a number at each step": lambda x: C.reduce_sum(x, C.Axis.all_static_axes()),
+    "softmax": C.sequence.softmax,
+    "largest": C.sequence.reduce_max,
+    "first at every step": lambda x: C.sequence.broadcast_as(C.sequence.first(x), x) * x,
+    "steps from 1": lambda x: C.sequence.slice(x, 1, 0),
+    "all steps but the last": lambda x: C.sequence.slice(x, 0, -1),
+    "two steps from the end": lambda x: C.sequence.slice(x, -2, 0) * 2,
+    "the first step of all": lambda x: C.sequence.is_first(x) * C.reduce_sum(x),
+    "the last step of all": lambda x: C.sequence.is_last(x) * C.reduce_sum(x),
+    "unfolded": lambda x: C.layers.UnfoldFrom(C.layers.Dense(4))(C.sequence.first(x), x),
+}
+OF_SAMPLES = {
+    "arg max": C.argmax,
+    "distance": lambda x: C.cosine_distance(x, C.constant([1, 2, 3, 4])),
+    "criterion": lambda x: C.squared_error(x, 2 * x),
+    "the input": lambda x: C.sum([x]),
+}
+
+
+def _again(function, path):
+    function.save(path, format=C.ModelFormat.ONNX)
+    onnx.checker.check_model(str(path), full_check=True)
+    return C.Function.load(path, format=C.ModelFormat.ONNX)
+
+
+@pytest.mark.parametrize("name", OF_SEQUENCES)
+def test_sequences(name, tmp_path):
+    function = OF_SEQUENCES[name](C.sequence.input_variable(4))
+    again = _again(function, tmp_path / "f.onnx")
+    assert again.shape == function.shape
+    assert len(again.arguments[0].dynamic_axes) == 2
+    assert len(again.output.dynamic_axes) == len(function.output.dynamic_axes)
+    expected, values = function.eval(SEQUENCES), again.eval(SEQUENCES)
+    np.testing.assert_allclose(np.array(values), np.array(expected), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_samples(name, tmp_path):
+    function = OF_SAMPLES[name](C.input_variable(4))
+    again = _again(function, tmp_path / "f.onnx")
+    assert again.shape == function.shape
+    np.testing.assert_allclose(again.eval(SAMPLES), function.eval(SAMPLES), rtol=1e-6)
+
+
+def test_values_of_a_sequence_and_of_one_step(tmp_path):
+    x, y = C.sequence.input_variable(4), C.input_variable(4)
+    again = _again(x * y + C.sequence.broadcast_as(y, x), tmp_path / "f.onnx")
+    values = again.eval(dict(zip(again.arguments, (SEQUENCES, SAMPLES), strict=True)))
+    expected = [sequence * sample + sample for sequence, sample in zip(SEQUENCES, SAMPLES, strict=True)]
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+
+
+def test_a_step_that_is_repeated_is_one_expand(tmp_path):
+    x = C.sequence.input_variable(4)
+    C.sequence.broadcast_as(C.input_variable(4), x).save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    kinds = [node.op_type for node in onnx.load(tmp_path / "f.onnx").graph.node]
+    assert kinds.count("Expand") == 1 and "Scan" not in kinds and "ScatterND" not in kinds
+    assert len(kinds) < 8
