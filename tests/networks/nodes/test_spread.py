@@ -130,7 +130,9 @@ def test_sums_see_images_that_were_padded_first(groups: int) -> None:
     ("window", "taps", "channels", "maps", "groups"),
     [
         pytest.param(Window((1, 1), ((1, 1), (2, 0)), (1, 1), (1, 1)), (3, 3), 12, 9, 3, id="groups of few channels"),
-        pytest.param(Window((1, 1), ((1, 1), (2, -1)), (1, 1), (2, 1)), (3, 2), 7, 3, 1, id="more channels than maps"),
+        pytest.param(
+            Window((1, 1), ((1, 1), (2, -1)), (1, 1), (2, 1)), (3, 2), 7, 3, 1, id="twice as many channels as maps"
+        ),
         pytest.param(Window((2, 3), ((0, 0), (0, 0)), (1, 1), (1, 1)), (2, 3), 4, 3, 1, id="windows apart, few maps"),
         pytest.param(Window((2, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)), (2, 1), 2, 9, 1, id="windows apart, many maps"),
     ],

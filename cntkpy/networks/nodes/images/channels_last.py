@@ -95,7 +95,7 @@ def channels_last(window: Window) -> Convolve:
         to_x = channels_last(Window(window.spread, inside, window.stride, window.kernel_spread))
         if on_cpu and dense and _are_apart(window, taps):
             return to_x(g, turned), _gradient_by_product(x, g, taps, window).reshape(kernel.shape)
-        if on_cpu and dense and set(window.stride) == {1} and x.shape[-1] > g.shape[-1]:
+        if on_cpu and dense and set(window.stride) == {1} and x.shape[-1] >= 2 * g.shape[-1]:
             # XLA's code is slow for few columns: the slopes slide over the images, and the result is turned.
             to_kernel = channels_last(Window(window.kernel_spread, inside, window.spread, window.stride))
             gradient = to_kernel(jnp.swapaxes(g, 0, -1), jnp.moveaxis(x, 0, -2))
