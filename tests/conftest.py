@@ -141,9 +141,9 @@ COMPILED_IN_HASTE = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in HASTY)
 
 All others, and what is marked `thorough` or `optimised`, have the programs that users have.
 """
-SAMPLED = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in ("cntkpy", "commands/checks", "goldens", "networks"))
+SAMPLED = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in ("goldens", "networks/nodes", "networks/onnx"))
 """Where goldens and thorough tests have hundreds of cases of small programs: every fourth case has those that users
-have, which take three times as long."""
+have, which take three to six times as long."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -122,7 +122,8 @@ def test_assign_in_a_test():
     weight = C.parameter((2, 1), init=1)
     mean = C.reduce_mean(x, axis=C.Axis.default_batch_axis())
     metric = C.reduce_sum(C.times(x, weight)) + C.assign(count, count + 1) + C.reduce_sum(C.assign(latest, mean)) * 0
-    trainer = C.Trainer(None, (C.reduce_sum(metric), None), [C.sgd([weight], C.learning_parameter_schedule(0.0))])
+    total = C.reduce_sum(metric)
+    trainer = C.Trainer(None, (total, total), [C.sgd([weight], C.learning_parameter_schedule(0.0))])
     data = np.array([[1, 2], [3, 4]], np.float32)
     for number in range(3):
         assert trainer.test_minibatch({x: data}) == pytest.approx(5 + number + 1)

@@ -122,7 +122,7 @@ def test_functions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     hole = C.placeholder(name="later")
     dump_signature(C.layers.Dense(3)(hole), "open")
     assert capsys.readouterr().out == "open(later: Sequence[tensor]) -> Sequence[tensor]\n"
-    assert str(z) == "Dense(x: Sequence[Tensor[3]]) -> Tensor[2]"
+    assert str(z) == "Composite(x: Sequence[Tensor[3]]) -> Tensor[2]"
     assert str(C.combine([z, 2 * z])) == "Composite(x: Sequence[Tensor[3]]) -> Tuple[Tensor[2], Tensor[2]]"
     assert (str(z.arguments[0]), str(hole)) == (
         "Input('x', [#, *], [3])",

@@ -122,7 +122,7 @@ def test_training_on_what_was_made_counts_its_steps(with_lengths: bool) -> None:
     w = C.parameter(init=np.ones((2, 1), np.float32))
     target = C.reconcile_dynamic_axes(C.to_sequence(y, *some), steps)
     loss = C.squared_error(C.times(steps, w), target)
-    trainer = C.Trainer(None, (loss, None), [C.sgd([w], C.learning_parameter_schedule(0.1))])
+    trainer = C.Trainer(None, (loss, loss), [C.sgd([w], C.learning_parameter_schedule(0.1))])
     given = {x: DATA, y: np.ones((3, 4, 1)), **({lengths: LENGTHS} if with_lengths else {})}
     trainer.train_minibatch(given)
     rows = np.concatenate([one[: int(n)] for one, n in zip(DATA, LENGTHS if with_lengths else [4] * 3, strict=True)])
@@ -239,7 +239,8 @@ def test_training_through_the_axis_of_the_minibatch() -> None:
     for is_unpacked in (True, False):
         w = C.parameter(init=start)
         z = C.to_batch(C.times(C.unpack_batch(x), w)) if is_unpacked else C.times(x, w)
-        trainer = C.Trainer(z, (C.squared_error(z, y), None), [C.adam([w], 0.05, 0.9)])
+        error = C.squared_error(z, y)
+        trainer = C.Trainer(z, (error, error), [C.adam([w], 0.05, 0.9)])
         losses = []
         for count in (3, 5, 2, 3):
             random = np.random.default_rng(count)

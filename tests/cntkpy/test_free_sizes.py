@@ -8,6 +8,8 @@ import pytest
 
 import cntkpy.compat.cntk as C
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.python.functions.free_files import sized_with_marks
+from cntkpy.networks.files.model_file import save_model
 from tests.cntkpy.test_dynamic_axes import differences, same
 
 RANDOM = np.random.default_rng(5)
@@ -225,13 +227,91 @@ def test_an_axis_of_size_zero_is_an_error() -> None:
             C.input_variable((wrong, 2))
 
 
-def test_a_model_file_of_free_sizes_is_refused(tmp_path: Path) -> None:
-    x = C.input_variable((C.FreeDimension, 2))
-    z = C.times(x, C.parameter((2, 3), init=1.0))
-    with pytest.raises(UserError, match="some of this function are known with data only"):
+FREE = C.FreeDimension
+SAVED: dict[str, tuple[Any, Any, list[Any]]] = {
+    "product": (
+        C.input_variable((FREE, 2)),
+        lambda x: C.softmax(C.times(x, C.parameter((2, 3), init=0.5)), axis=0),
+        [(1, 3, 2), (2, 5, 2)],
+    ),
+    "picture": (
+        C.input_variable((3, FREE, FREE)),
+        C.layers.Sequential([C.layers.Convolution((3, 3), 2, pad=True), C.layers.GlobalAveragePooling()]),
+        [(2, 3, 4, 5), (1, 3, 6, 6)],
+    ),
+    "unit matrix": (C.input_variable((FREE, FREE)), lambda x: C.eye_like(x, False), [(1, 3, 2), (2, 4, 4)]),
+    "unit matrix of a batch": (
+        C.input_variable(3),
+        lambda x: C.eye_like(C.unpack_batch(x), False),
+        [(4, 3), (2, 3)],
+    ),
+    "largest": (C.input_variable(FREE), lambda x: C.argmax(x, 0) + C.reduce_mean(x), [(1, 3), (2, 5)]),
+    "one axis": (C.input_variable((2, FREE)), lambda x: C.reshape(x, (-1,)), [(1, 2, 3), (2, 2, 5)]),
+    "padded": (C.input_variable(FREE), lambda x: C.pad(x, [(1, 1)]), [(1, 3), (2, 5)]),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_model_file_keeps_free_sizes(name: str, tmp_path: Path) -> None:
+    x, make, shapes = SAVED[name]
+    z = make(x)
+    z.save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    again = loaded.clone("clone")
+    again.save(tmp_path / "n")
+    twice = C.load_model(tmp_path / "n")
+    for shape in (*shapes, shapes[0]):
+        data = RANDOM.normal(size=shape).astype(np.float32)
+        for copy in (loaded, again, twice):
+            np.testing.assert_allclose(copy.eval(data), z.eval({x: data}), rtol=1e-5)
+    assert loaded.arguments[0].shape == x.shape and loaded.shape == z.shape
+
+
+def test_a_model_file_keeps_unpacked_steps_and_is_trained(tmp_path: Path) -> None:
+    x = C.sequence.input_variable(2)
+    z = C.reduce_sum(C.times(C.sequence.unpack(x, 0, True), C.parameter((2, 3), init=0.5)))
+    z.save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    for data in (SEQUENCES, LONGER):
+        values = [sequence.astype(np.float32) for sequence in data]
+        np.testing.assert_allclose(loaded.eval(values), z.eval({x: values}), rtol=1e-5)
+        (found,), (expected,) = loaded.parameters, z.parameters
+        np.testing.assert_allclose(
+            loaded.grad({loaded.arguments[0]: values}, [found]), z.grad({x: values}, [expected]), rtol=1e-5
+        )
+
+
+def test_what_depends_on_sizes_in_another_way_is_not_saved(tmp_path: Path) -> None:
+    x = C.input_variable((1, FREE, FREE))
+    z = C.layers.Sequential([C.layers.MaxPooling(2, 2), C.layers.GlobalAveragePooling()])(x)
+    with pytest.raises(UserError, match=r"'kernelShape' of .* depends on the sizes of the data"):
         z.save(tmp_path / "m")
-    z.clone("share", {x: C.input_variable((4, 2))}).save(tmp_path / "m")
-    assert C.load_model(tmp_path / "m").eval(np.ones((1, 4, 2))).shape == (1, 4, 3)
+    z.clone("share", {x: C.input_variable((1, 4, 4))}).save(tmp_path / "m")
+    assert C.load_model(tmp_path / "m").eval(np.ones((1, 1, 4, 4))).shape == (1, 1, 1, 1)
+
+
+def test_a_model_of_free_sizes_is_applied_to_other_inputs(tmp_path: Path) -> None:
+    x = C.input_variable((FREE, FREE))
+    (C.eye_like(x, False) + C.reduce_sum(x)).save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    data = np.zeros((1, 2, 3), np.float32)
+    fixed, free = C.input_variable((2, 3)), C.input_variable((2, FREE))
+    for other in (fixed, free):
+        np.testing.assert_array_equal(loaded(other).eval({other: data}), np.eye(2, 3)[None])
+    np.testing.assert_array_equal(loaded(fixed + 0).eval({fixed: data}), np.eye(2, 3)[None])
+    with pytest.raises(UserError, match="applied to a function whose sizes only data say"):
+        loaded(free + 0)
+
+
+@pytest.mark.parametrize("wrong", [{"factor": 10**9}, {"of": [["nobody", 0]]}, {"of": 3}])
+def test_free_sizes_of_a_damaged_file_are_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+    network = sized_with_marks((C.eye_like(C.unpack_batch(C.input_variable(2)), False) * 1).roots).network
+    (node,) = [node for node in network.nodes.values() if node.written.free and "kind" in node.written.free]
+    size = next(size for size in node.written.free["options"]["shape"] if isinstance(size, dict))
+    size |= wrong
+    save_model(tmp_path / "m", network)
+    with pytest.raises(UserError, match=r"the free sizes of '.*' in the model file cannot be read"):
+        C.load_model(tmp_path / "m")
 
 
 # ---------------------------------------------------------------------------------------------------------- training
@@ -248,7 +328,7 @@ class Summed:
         rows = C.sequence.unpack(self.x, 0, True) if steps is None else self.x
         self.z = C.reduce_sum(C.tanh(C.times(rows, self.w)), axis=0, keepdims=False)
         self.loss = C.reduce_sum(C.square(self.z - self.y))
-        self.trainer = C.Trainer(self.z, (self.loss, None), [C.adam([self.w], rate, 0.9)])
+        self.trainer = C.Trainer(self.z, (self.loss, self.loss), [C.adam([self.w], rate, 0.9)])
 
     def data(self, sequences: Any, targets: Any) -> dict[Any, Any]:
         """A minibatch."""
@@ -353,7 +433,7 @@ def test_running_statistics_are_those_of_all_sizes() -> None:
     x, y = C.input_variable((2, C.FreeDimension)), C.input_variable(2)
     z = C.reduce_sum(C.layers.BatchNormalization(map_rank=1, normalization_time_constant=0)(x), axis=1, keepdims=False)
     loss = C.reduce_sum(C.square(z - y))
-    trainer = C.Trainer(z, (loss, None), [C.sgd(z.parameters, 0.0)])
+    trainer = C.Trainer(z, (loss, loss), [C.sgd(z.parameters, 0.0)])
     mean = next(one for one in z.constants if "mean" in one.name.lower())
     random = np.random.default_rng(1)
     for size in (2, 3, 2):
@@ -432,7 +512,7 @@ def test_training_on_steps_that_are_kept() -> None:
     kept = C.sequence.gather(x, C.greater(C.slice(x, 0, 0, 1), 0))
     mean = C.reduce_mean(C.times(C.sequence.unpack(kept, 0, True), w), axis=0, keepdims=False)
     loss = C.reduce_sum(C.square(mean))
-    trainer = C.Trainer(None, (loss, None), [C.sgd([w], 0.0)])
+    trainer = C.Trainer(None, (loss, loss), [C.sgd([w], 0.0)])
     for data in ([[[1, 2], [-1, 3], [2, 4]], [[1, 1]]], [[[1, 2], [-1, 3]], [[-1, 1], [3, 3]]]):
         rows = [np.array(one, np.float32) for one in data]
         expected = np.square(padded([one[one[:, 0] > 0] for one in rows], 0)[0].sum(axis=2).mean(axis=1)).mean()
@@ -452,7 +532,7 @@ def test_data_of_a_source_and_values_have_free_axes(tmp_path: Path) -> None:
         C.io.CTFDeserializer(str(tmp_path / "data.ctf"), C.io.StreamDefs(**streams)), randomize=False, max_sweeps=1
     )
     inputs = {x: source.streams.x, y: source.streams.y}
-    trainer = C.Trainer(None, (loss, None), [C.sgd([w], 0.0)])
+    trainer = C.Trainer(None, (loss, loss), [C.sgd([w], 0.0)])
     trainer.train_minibatch(source.next_minibatch(2, inputs))
     assert trainer.previous_minibatch_loss_average == pytest.approx((20**2 + 0) / 2)
     data = np.arange(12.0).reshape(2, 3, 2)

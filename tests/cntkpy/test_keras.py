@@ -41,10 +41,15 @@ def test_there_are_programs() -> None:
         "backend",
         "convolution",
         "dense",
+        "dream",
         "functional",
         "gradients",
         "recurrent",
+        "residual",
+        "siamese",
+        "slices",
         "steps",
+        "text",
     ]
 
 

@@ -51,7 +51,7 @@ OPERATORS: list[tuple[Callable[..., Any], str]] = [
     (lambda a, b, c, n, s: C.element_select(c, a, b), "c a b"),
     (lambda a, b, c, n, s: C.element_max(b, a), "b a"),
     (lambda a, b, c, n, s: C.param_relu(b, a), "b a"),
-    (lambda a, b, c, n, s: C.gather(b, a), "b a"),
+    (lambda a, b, c, n, s: C.gather(b, a), "a b"),
     (lambda a, b, c, n, s: C.splice(c, a, b), "c a b"),
     (lambda a, b, c, n, s: C.sum([c, a, b]), "c a b"),
     (lambda a, b, c, n, s: C.pow(b, a), "b a"),

@@ -123,8 +123,20 @@ def test_options_of_the_process() -> None:
     assert get_global_option("mine", 3) == 3
     set_global_option("mine", 4)
     assert get_global_option("mine", 3) == C.get_global_option("mine", 0) == 4
-    C.set_global_option("align_axis", 1)  # axes of samples are counted as before
-    assert C.reduce_sum(C.input_variable((2, 3)), axis=0).shape == (1, 3)
+    x, w = C.input_variable((2, 3)), C.constant(1, (2, 3))
+    assert x[1:].shape == (1, 3)
+    C.set_global_option("align_axis", 1)  # axes of samples are counted as before, an index has a key for the batch
+    try:
+        assert C.reduce_sum(x, axis=0).shape == (1, 3)
+        assert x[:, 1:].shape == (2 * x)[:, 1:].shape == w[1:].shape == (w + w)[1:].shape == (1, 3)
+        data = np.arange(12, dtype="f").reshape(2, 2, 3)
+        assert np.array_equal((2 * x)[:, :, 1:].eval({x: data}), 2 * data[:, :, 1:])
+        steps = C.sequence.input_variable((2, 3))
+        assert steps[:, :, 1:].shape == (1, 3)
+        with C.default_options(axis_offset=1):  # a key for the batch only
+            assert (2 * steps)[:, 1:].shape == (1, 3)
+    finally:
+        C.set_global_option("align_axis", 0)
 
 
 # ------------------------------------------------------------------------------------------------ devices and values

@@ -385,7 +385,7 @@ def test_a_constant_of_one_element_changes_between_calls(tmp_path: Path) -> None
     def made() -> tuple[Any, Any, Any, Any]:
         w, factor = C.parameter(2, init=1.0), C.constant(1.0)
         loss = C.squared_error(x * w, y) * factor
-        return w, factor, loss, C.Trainer(x * w, loss, C.sgd([w], C.learning_parameter_schedule(0.1)))
+        return w, factor, loss, C.Trainer(x * w, (loss, loss), C.sgd([w], C.learning_parameter_schedule(0.1)))
 
     data = {x: np.ones((1, 2), np.float32), y: np.zeros((1, 2), np.float32)}
     w, factor, loss, trainer = made()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cntkpy.networks.builders.python.functions.defaults import (
+    PROCESS_OPTIONS,
     default_options,
     default_options_for,
     default_override_or,
@@ -14,23 +15,21 @@ from cntkpy.networks.builders.python.functions.defaults import (
 
 from .missing import no_attribute
 
-_global: dict[str, Any] = {}
-
 
 def set_global_option(key: str, value: Any) -> None:
     """Keep a value for the whole process.
 
     Args:
-        key: its name; a program may choose names of its own. CNTK's "align_axis" changes nothing: numbers of axes count
-            those of samples.
+        key: its name; a program may choose names of its own. With 1 for CNTK's "align_axis" an index of what has a
+            batch has a key for it first, `x[:, 1]`; numbers of axes count those of samples, as ever.
         value: the value.
     """
-    _global[key] = value
+    PROCESS_OPTIONS[key] = value
 
 
 def get_global_option(key: str, default_value: Any) -> Any:
     """Return the value of `set_global_option`; where there is none, `default_value`."""
-    return _global.get(key, default_value)
+    return PROCESS_OPTIONS.get(key, default_value)
 
 
 __all__ = [

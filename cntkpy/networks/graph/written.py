@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 
@@ -14,6 +15,7 @@ class Written(NamedTuple):
         block: The number of the block in the network that it is a value of; None: of none.
         operation: The name of that block's operation.
         block_operands: The names of the nodes that the block was applied to.
+        free: Which of its sizes only data say, as JSON; None: none.
     """
 
     name: str = ""
@@ -21,12 +23,15 @@ class Written(NamedTuple):
     block: int | None = None
     operation: str = ""
     block_operands: tuple[str, ...] = ()
+    free: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a model file has it, without what is empty."""
         entry: dict[str, Any] = {"name": self.name}
         if self.operands:
             entry["operands"] = list(self.operands)
+        if self.free is not None:
+            entry["free"] = dict(self.free)
         if self.block is not None:
             entry["block"] = {"number": self.block, "operation": self.operation, "operands": list(self.block_operands)}
         return entry
@@ -43,10 +48,11 @@ class Written(NamedTuple):
             return None
         parts = _mapping(entry)
         name, operands = _text(parts.get("name", "")), _texts(parts.get("operands", []))
+        free = _mapping(parts["free"]) if "free" in parts else None
         if "block" not in parts:
-            return cls(name, operands)
+            return cls(name, operands, free=free)
         block = _mapping(parts["block"])
-        return cls(name, operands, int(block["number"]), _text(block["operation"]), _texts(block["operands"]))
+        return cls(name, operands, int(block["number"]), _text(block["operation"]), _texts(block["operands"]), free)
 
 
 def _mapping(value: object) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.language.library import library_members
 from cntkpy.networks.builders.brainscript.language.source import joined_text
-from cntkpy.networks.builders.brainscript.operations import OPERATIONS
+from cntkpy.networks.builders.brainscript.loading import operation_of
+from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operation
 from cntkpy.networks.builders.brainscript.program import LIBRARY
 from cntkpy.networks.builders.python.functions import calls
 
@@ -107,3 +110,19 @@ def test_no_node_is_made_outside_of_the_families(path) -> None:
     members = library_members(joined_text([path], "library")).members
     makes = [name for name, member in members.items() if "operation = '" in member.value.place.string]
     assert makes == (["BS", "CNTK2"] if path is LIBRARY else [])
+
+
+@pytest.mark.parametrize("kind", [*nodes.kinds(), *nodes.declared("host.kinds")], ids=lambda kind: kind.name)
+def test_a_stored_node_has_the_operation_that_makes_its_kind(kind):
+    declared = [operation for operation in OPERATIONS.values() if operation.kind_name == kind.name]
+    other = Operation(kind.printed or kind.name, kind.name)
+    assert operation_of(kind.name, kind.printed) == next(iter(declared), other)
+
+
+def test_a_check_imports_the_kinds_that_its_networks_use():
+    program = (
+        "import sys; from cntkpy.commands.cli import main; main(['check', 'sample_configs/fine_tuning.cntk']);"
+        "print('cntkpy.networks.nodes.images.geometry' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "False"

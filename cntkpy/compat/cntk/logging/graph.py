@@ -45,10 +45,10 @@ def depth_first_search(
     """
     resolve(root.roots)
     waiting = [(function.root_function, depth, 0) for function in reversed(root.outputs)]
-    visited: dict[tuple[Function, bool], tuple[int, Function]] = {}
+    visited: dict[tuple[Function, int], tuple[int, Function]] = {}
     while waiting:
         function, left, distance = waiting.pop()
-        key = function, function.is_block
+        key = function, function.depth
         if key in visited:
             continue
         visited[key] = distance, function

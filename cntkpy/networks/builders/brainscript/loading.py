@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from cntkpy.cntk_config.base.diagnostics import UserError, nearest
+from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
 from cntkpy.networks.builders.brainscript.language.parameters import of_type, place_of
 from cntkpy.networks.builders.brainscript.language.values import Origin, Record
 from cntkpy.networks.builders.brainscript.network import NetworkValue
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.brainscript.operations import OPERATIONS, Operation
+from cntkpy.networks.builders.brainscript.operations import Operation, operations_of
 from cntkpy.networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.networks")
@@ -96,5 +97,6 @@ def stored_value(node: Node, origin: Origin) -> NodeValue:
 @cache
 def operation_of(kind: str, printed: str | None) -> Operation:
     """Return the operation whose nodes are of a kind, by the name of the kind and what CNTK calls it."""
-    operations = [operation for operation in OPERATIONS.values() if operation.kind_name == kind]
-    return operations[0] if operations else Operation(printed or kind, kind)
+    declared = nodes.find(kind)
+    known = [declared] if declared is not None and declared.name == kind else []  # none of a kind of programs
+    return next(operations_of(known), None) or Operation(printed or kind, kind)

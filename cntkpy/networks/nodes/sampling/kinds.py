@@ -85,8 +85,11 @@ def _stream(call: Call, count: int) -> tuple[Array, Array]:
 
 
 def _key(call: Call) -> Array:
-    """Another one for every minibatch."""
-    return jax.random.fold_in(*_stream(call, 1))
+    """Return another key for every minibatch; nodes of one seed have the same ones, in training mode and otherwise."""
+    key, drawn = _stream(call, 1)
+    if call.options.get("seed", NO_SEED) != NO_SEED:
+        key = call.random_key(jax.random.key(0))
+    return jax.random.fold_in(key, drawn)
 
 
 def _logarithms(weights: Array) -> Array:

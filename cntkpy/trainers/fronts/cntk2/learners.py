@@ -13,6 +13,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse  # pyright: ignore[reportMissingTypeStubs]
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.lazy import jax, jnp
@@ -204,8 +205,10 @@ class Learner:
             raise ArgumentError(f"there is no gradient for {parameter!r}", "give {parameter: gradient, ...} for all")
         gradient: Any = gradients[parameter]
         read: Any = getattr(gradient, "asarray", None)  # of a `Value`
-        array = np.asarray(gradient if read is None else read(), dtype)
-        if differ_by_leading_ones(array.shape, parameter.shape):
+        array: Any = gradient if read is None else read()
+        array = np.asarray(array.toarray() if issparse(array) else array, dtype)
+        is_flat = getattr(gradient, "is_sparse", False) and array.size == math.prod(parameter.shape)
+        if is_flat or differ_by_leading_ones(array.shape, parameter.shape):
             array = array.reshape(parameter.shape)
         if array.shape != parameter.shape:
             shapes = f"the gradient of {parameter!r} has the shape {array.shape}, not {parameter.shape}"

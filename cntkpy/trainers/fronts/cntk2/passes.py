@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
+from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.arrays.sparse import is_sparse
+from cntkpy.networks.builders.python.functions.blocks import has_sparse_gradient
 from cntkpy.networks.builders.python.functions.defaults import HALF
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import LENGTHS, network_parameters, network_state
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.host.kinds import raise_failure
+from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.readers import Value
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_type
@@ -59,7 +62,8 @@ class TrainingPass:
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
         key = jax.random.key(values.draws.passes)
-        inputs = network_parameters(values.network), network_state(values.network), batch, key
+        state = network_state(values.network) | values.draws.trained
+        inputs = network_parameters(values.network), state, batch, key
         return cls(values, kept, inputs, stack)
 
     def compute(self) -> Results:
@@ -73,6 +77,7 @@ class TrainingPass:
         if self.results is None:
             check_sequences(self.values.network, after)
             self.values.keep_statistics(after)
+            self.values.draws.trained = {name: drawn for name, drawn in after.items() if name.endswith(DRAWN)}
             self.results = results
         return self.results
 
@@ -185,7 +190,7 @@ def backward(state: object, roots: Mapping[Function, object], variables: Iterabl
     wanted = _variables(state.values, variables)
     results = state.gradients(roots, wanted)
     state.is_used = True
-    return {function: _given(state, function, gradient, as_numpy) for function, gradient in results.items()}
+    return {function: _given_gradient(state, function, gradient, as_numpy) for function, gradient in results.items()}
 
 
 def gradients(function: Function, at: object, wrt: Any, outputs: Any, root: Function | None, as_numpy: bool) -> Any:
@@ -201,7 +206,7 @@ def gradients(function: Function, at: object, wrt: Any, outputs: Any, root: Func
     wanted = _variables(values, several, root)
     state = TrainingPass.of(values, [root], at)
     results = state.gradients({root: state.ones(root)}, wanted)
-    converted = {variable: _given(state, variable, gradient, as_numpy) for variable, gradient in results.items()}
+    converted = {variable: _given_gradient(state, variable, array, as_numpy) for variable, array in results.items()}
     answer = converted[wanted[0]] if len(wanted) == 1 else converted
     if not extra:
         return answer
@@ -225,6 +230,13 @@ def _variables(values: Values, variables: Iterable[Function], root: Function | N
                 f"{subject} does not depend on {variable!r}", "its parameters and inputs have gradients"
             )
     return wanted
+
+
+def _given_gradient(state: TrainingPass, variable: Function, gradient: Any, as_numpy: bool) -> Any:
+    """Return a gradient as it was asked for; a `Value` of some is sparse."""
+    if as_numpy or not has_sparse_gradient(variable.root):
+        return _given(state, variable, gradient, as_numpy)
+    return Value.of_rows(csr_matrix(gradient.reshape(1, -1)), gradient.shape)
 
 
 def _given(state: TrainingPass, function: Function, value: object, as_numpy: bool) -> Any:

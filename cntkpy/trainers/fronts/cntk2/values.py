@@ -52,11 +52,13 @@ class Draws:
         counts: how often their random nodes have drawn, by the names of the network's state: of networks without
             inputs, and of those of several sizes.
         passes: how often they were computed in training mode; each time with other random numbers.
+        trained: how often their random nodes have drawn in training mode, by the names of the network's state.
         last: of those of several sizes, what has computed them for the last data.
     """
 
     counts: dict[str, Any] = field(default_factory=dict[str, Any])
     passes: int = 0
+    trained: dict[str, Any] = field(default_factory=dict[str, Any])
     last: Values | None = None
 
 

@@ -17,11 +17,15 @@ class Block(NamedTuple):
     - `op_name`: the name of its operation.
     - `operands`: what it was applied to.
     - `arguments`: for each operand, the placeholder that it took the place of, or the operand.
+    - `inner`: the block inside of it that has the same value; None: there is none.
+    - `inner_name`: the name of that value inside of it.
     """
 
     op_name: str
     operands: tuple[NodeValue, ...]
     arguments: tuple[NodeValue, ...]
+    inner: Any = None
+    inner_name: str = ""
 
 
 _BLOCK = "_block"
@@ -100,6 +104,20 @@ def has_sparse_value(node: NodeValue) -> bool:
     return _SPARSE in vars(node)
 
 
+_SPARSE_GRADIENT = "_sparse_gradient"
+"""The attribute of a parameter whose gradient programs get as a sparse `Value`."""
+
+
+def mark_sparse_gradient(node: NodeValue) -> None:
+    """Let a `Value` of the gradient of a parameter be sparse."""
+    vars(node)[_SPARSE_GRADIENT] = True
+
+
+def has_sparse_gradient(node: NodeValue) -> bool:
+    """Return whether a `Value` of the gradient of a parameter is sparse."""
+    return _SPARSE_GRADIENT in vars(node)
+
+
 _NAME = "_name_in_program"
 """The attribute of a node of a model file for the name that the program which made it gave."""
 
@@ -173,11 +191,17 @@ def op_name_of(node: NodeValue) -> str:
     return OP_NAMES.get(name, name)
 
 
+def _block_of_copies(block: Block, replaced: Mapping[NodeValue, NodeValue]) -> Block:
+    operands = tuple(replaced.get(operand, operand) for operand in block.operands)
+    inner = None if block.inner is None else _block_of_copies(block.inner, replaced)
+    return block._replace(operands=operands, inner=inner)
+
+
 def keep_block(copy: NodeValue, of: NodeValue, replaced: Mapping[NodeValue, NodeValue]) -> None:
     """Let a copy of the value of a block be one, too, with other operands in the place of some; keep their order."""
     block = block_of(of)
     if block is not None:
-        mark_block(copy, block._replace(operands=tuple(replaced.get(operand, operand) for operand in block.operands)))
+        mark_block(copy, _block_of_copies(block, replaced))
     if (shown := shown_as(of)) is not None:
         operands = tuple(replaced.get(operand, operand) for operand in shown.operands)
         mark_shown(copy, shown._replace(operands=operands))
@@ -189,6 +213,7 @@ __all__ = [
     "Block",
     "Shown",
     "block_of",
+    "has_sparse_gradient",
     "has_sparse_value",
     "keep_block",
     "leaves_in_order",
@@ -196,6 +221,7 @@ __all__ = [
     "mark_name",
     "mark_shown",
     "mark_sparse",
+    "mark_sparse_gradient",
     "mark_written",
     "name_in_program",
     "op_name_of",

@@ -18,7 +18,7 @@ from cntkpy.networks.builders.python.functions.blocks import keep_block
 from cntkpy.networks.builders.python.functions.cells import Counter, cell_of
 from cntkpy.networks.builders.python.functions.nodes import CASTS, INPUTS, has_value, is_input, ordered
 from cntkpy.networks.builders.python.functions.per_sample import keep_criterion
-from cntkpy.networks.builders.python.functions.recipes import Build, is_recipe
+from cntkpy.networks.builders.python.functions.recipes import Build, growing, is_recipe, keep_growing
 
 _copies = itertools.count(1)
 
@@ -36,6 +36,8 @@ def copied_roots(
     """
     if how != "share":
         graph.give_seeds(roots, order)  # where shapes are not known, the same seeds
+    grown = [node for node in order if growing(node) is not None]
+    copies |= {node: _copied_parameter(node, True) for node in grown if node not in copies and has_value(node)}
     changed = _above(order, set(copies))
     for node in order:
         if node not in copies and (has_value(node) if how != "share" else False):
@@ -54,6 +56,8 @@ def copied_roots(
         copies[node].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(node))
         keep_criterion(copies[node], node, copies)
         keep_block(copies[node], node, copies)
+    for node in filter(copies.__contains__, grown):
+        keep_growing(copies[node], copies)
     return [copies.get(root, root) for root in roots]
 
 

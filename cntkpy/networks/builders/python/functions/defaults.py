@@ -23,6 +23,9 @@ DEFAULT: Any = object()
 
 _defaults: list[dict[str, Any]] = [{}]
 
+PROCESS_OPTIONS: dict[str, Any] = {}
+"""The options of the whole process, see `set_global_option` of `cntk.default_options`."""
+
 OPTIONS = (
     "activation", "axis_offset", "bias", "disable_regularization", "dtype", "enable_self_stabilization", "epsilon",
     "go_backwards",

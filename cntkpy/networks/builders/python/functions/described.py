@@ -39,9 +39,10 @@ def described(
             bound = signature.bind(*arguments, **named)
             bound.apply_defaults()
             operands = tuple(root for value in bound.arguments.values() for root in _roots(value))
-            if len(made.roots) == 1 and operands and made.root not in operands:
+            if operands and not set(made.roots) & set(operands):
                 shown = Shown(op_name, attributes(bound.arguments) if attributes else {}, operands)
-                mark_shown(made.root, shown)
+                for root in made.roots:
+                    mark_shown(root, shown)
             return made
 
         return apply

@@ -19,6 +19,9 @@ from cntkpy.networks.builders.python.functions.leaves import FREE
 from cntkpy.networks.builders.python.functions.nodes import INPUTS, SETTLED, Inferred, is_input, is_trained, ordered
 from cntkpy.networks.builders.python.functions.recipes import (
     Build,
+    grow_options,
+    growing,
+    grown,
     has_placeholders,
     is_free,
     is_recipe,
@@ -85,7 +88,14 @@ def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
     free = [node for node in order if is_free(node)]
     for node in free:
         copies[node] = sized(node, sizes[node])
+    for node in order:
+        how = growing(node)
+        if how is not None and how.make is not None:
+            copies[node] = grown(node, lambda source, axis: sizes[source][axis])
     known_roots = copied_roots(roots, order, "share", copies)
+    for node in order:
+        if node in copies and growing(node) is not None:
+            grow_options(copies[node], node, lambda source, axis: sizes[source][axis])
     for node in free:
         copies[node].inputs = tuple(copies.get(source, source) for source in calls.inputs_of(node))
     return Known(known_roots, copies)

@@ -35,8 +35,9 @@ from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.checks import check_name, check_path, is_whole
 from cntkpy.networks.builders.python.functions.copies import copied_roots
 from cntkpy.networks.builders.python.functions.defaults import DEFAULT as DEFAULT_OPTION
-from cntkpy.networks.builders.python.functions.defaults import HALF, chosen
+from cntkpy.networks.builders.python.functions.defaults import HALF, PROCESS_OPTIONS, chosen
 from cntkpy.networks.builders.python.functions.free import are_free, free_axis, free_nodes, free_shape, probed
+from cntkpy.networks.builders.python.functions.free_files import take_free
 from cntkpy.networks.builders.python.functions.graph import Model
 from cntkpy.networks.builders.python.functions.leaves import (
     FREE,
@@ -149,8 +150,11 @@ class Variable(Operators, Valued):
     def name(self) -> str:
         """The name given to it, or that of a layer's parameter (W, b); "" if there is none."""
         if len(self.roots) != 1:
-            return ""
+            return self.name_of_all
         root = self.roots[0]
+        if self.depth:
+            around = self._block_at(self.depth - 1)
+            return "" if around is None else around.inner_name
         written = name_in_program(root)
         if written is not None:
             return written
@@ -162,16 +166,17 @@ class Variable(Operators, Valued):
         """Name it.
 
         Raises:
-            UserError: it has a name already, or several outputs.
+            UserError: it has a name already.
         """
-        root = self.root
         if self.name and self.name != function_name:
             message = f"{self!r} has a name, which cannot be changed to {shorten(repr(function_name))}"
             raise UserError("NodeExists", message, hint="alias(f, name) has another one")
-        if name_in_program(root) is None:
-            root.name = check_name(function_name)
+        if len(self.roots) != 1:
+            self.name_of_all = check_name(function_name)
+        elif name_in_program(self.root) is None:
+            self.root.name = check_name(function_name)
         else:
-            mark_name(root, check_name(function_name))
+            mark_name(self.root, check_name(function_name))
 
     @property
     def uid(self) -> str:
@@ -374,6 +379,7 @@ class Function(Variable, Called, Evaluated):
         if how != "share" and not self.placeholders:
             _ = self.parameters  # random ones have their values from now on, so that both start alike
         copied = Function(copied_roots(self.roots, self._all(), how, copies))
+        copied.name_of_all = self.name_of_all
         return checked(copied) if len(copied.roots) == 1 else copied
 
     def find_by_name(self, name: str, depth: int = 0) -> Function | None:
@@ -465,8 +471,7 @@ class Function(Variable, Called, Evaluated):
                 raise UserError("BadIndex", message)
             return self.outputs[key]
         keys = key if isinstance(key, tuple) else (key,)
-        if not self.is_leaf:
-            keys = keys[int(chosen("", "axis_offset", DEFAULT_OPTION, 0)) :]
+        keys = keys[self._dynamic_keys(keys) :]
         for item in keys:
             check_index(item)
         try:
@@ -476,6 +481,17 @@ class Function(Variable, Called, Evaluated):
         if _is_open(self, shape):
             return Function(recipe(lambda nodes: taken_by(Function(nodes[0]), keys).root, [self.root], "Slice"))
         return taken_by(self, keys)
+
+    def _dynamic_keys(self, keys: Sequence[object]) -> int:
+        """Return how many of the keys of an index are those of dynamic axes.
+
+        There are none, unless the option `align_axis` or a default `axis_offset` says that a program counts the batch.
+        """
+        offset = int(chosen("", "axis_offset", DEFAULT_OPTION, 0))
+        if offset or PROCESS_OPTIONS.get("align_axis") != 1:
+            return 0 if self.is_leaf else offset
+        count = len(self.dynamic_axes)
+        return count if all(item == slice(None) for item in keys[:count]) else 0
 
     def __str__(self) -> str:
         """Return its inputs and outputs with their types, see `signature_text`; of a leaf or an output see
@@ -700,7 +716,7 @@ def composed(value: Any, further: Any) -> Any:
 def combine(*operands: object, name: str = "") -> Function:
     """Return one function of the outputs of several.
 
-    A name is that of the only output, which keeps its own; of several outputs each has its own.
+    A name is that of the only output, which keeps its own; several outputs keep theirs, and the function has it.
     """
     check_name(name)
     operand_list = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
@@ -708,6 +724,8 @@ def combine(*operands: object, name: str = "") -> Function:
     if not functions:
         raise CallError("WrongArguments", "combine needs a function", hint="combine([loss, metric])")
     made = Function(root for function in functions for root in function.roots)
+    if len(made.roots) > 1:
+        made.name = name
     if not name or len(made.roots) > 1 or per_sample(made.root) is not made.root:
         return made
     return operator("Pass", made, label=name)
@@ -732,6 +750,9 @@ def as_function(network: Network) -> Function:
             axis = node.options.get("dynamicAxis", "") if node.dynamic_axes == 2 else ""
             INPUTS[value] = Input(node.dynamic_axes == 2, axis, node.dynamic_axes == 0)
     _take_written(values)
+    by_name = {node.name: value for node, value in values.items()}
+    for value in values.values():
+        take_free(value, by_name)
     for value in values.values():
         revive(value, [Function(source) for source in calls.inputs_of(value)])
     groups = [node for name in ("output", "criterion", "evaluation") for node in network.groups[name]]

@@ -112,7 +112,7 @@ class ValueType:
 INPUTS: WeakKeyDictionary[NodeValue, Input] = WeakKeyDictionary()
 
 SETTLED: WeakKeyDictionary[NodeValue, Inferred] = WeakKeyDictionary()
-"""What was inferred of operations that depend on nothing unknown: it stays as it is, so it is inferred once."""
+"""Inferred types of operations that depend on nothing unknown: they stay as they are, so they are inferred once."""
 
 CASTS: WeakKeyDictionary[NodeValue, np.dtype[Any]] = WeakKeyDictionary()
 """The nodes that a program has made by `cast`, with the element type that it wants."""

@@ -5,12 +5,19 @@ recurrence whose step is being made. Its function is kept as a recipe then: a no
 becomes the operator's own node as soon as their shapes are known.
 """
 
+# What model files hold is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Container, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 from weakref import WeakSet
+
+import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
@@ -286,7 +293,7 @@ def is_free(node: NodeValue) -> bool:
     """Return whether only data give its shape: an input with free dimensions, unpacked steps of sequences."""
     if node in INPUTS:
         return node.shape is not None and 0 in node.shape
-    if node.stored is not None or node.operation.name not in UNPACKED:
+    if node.operation.name not in UNPACKED:
         return False
     return not node.options.get(UNPACKED[node.operation.name])
 
@@ -317,7 +324,11 @@ def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -
     network = Network("float")
     made: dict[NodeValue, Node] = {}
     for index, value in enumerate(order):
-        if free_size is not None and is_free(value):
+        if free_size is not None and growing(value) is not None:
+            made[value] = add(network, grown(value, lambda _node, _axis: free_size), str(index), True)
+        elif growing(value) is not None and any(map(is_free, order)):
+            made[value] = network.add(str(index), _UNKNOWN)
+        elif free_size is not None and is_free(value):
             made[value] = add(network, sized(value, with_free(value, free_size)), str(index), True)
         elif _is_unknown(value) or _is_unmade(value):
             made[value] = network.add(str(index), _UNKNOWN)
@@ -326,7 +337,7 @@ def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -
     for value, node in made.items():
         if node.kind is not _UNKNOWN:
             node.inputs = [] if value in SETTLED else [made[source] for source in known_inputs(value)]
-        elif not _is_unknown(value):
+        elif not _is_unknown(value) and growing(value) is None:
             node.shape = value.shape
     infer_known(list(made.values()), strict)
     if not calls.is_inside_step():
@@ -340,7 +351,7 @@ def _is_settled_leaf(value: NodeValue) -> bool:
     """Return whether nothing is unknown of a node that is looked at alone; sizes of parameters may be."""
     if _is_unknown(value) or _is_unmade(value):
         return False
-    return (
+    return growing(value) is None and (
         not has_value(value) or cell_of(value).value is not None or (value.shape is not None and 0 not in value.shape)
     )
 
@@ -362,7 +373,124 @@ def sized(node: NodeValue, size: Shape) -> NodeValue:
     cell_of(copied).dtype = cell_of(node).dtype
     if node in INPUTS:
         copied.shape = size
+        if node.stored is not None:
+            copied.stored = copy.copy(node.stored)
+            copied.stored.shape = size
         INPUTS[copied] = INPUTS[node]
     else:
         copied.options[UNPACKED[node.operation.name]] = float(size[0])
     return copied
+
+
+class Size(NamedTuple):
+    """A size that follows from sizes of data: a factor times the sizes of axes of free nodes."""
+
+    factor: int
+    axes: tuple[tuple[NodeValue, int], ...]
+
+
+class Growing(NamedTuple):
+    """A node of a model file that depends on sizes that only data say.
+
+    **Fields:**
+
+    - `options`: by name the options that do, and `shape` for the shape of a constant: sizes, or lists of them.
+    - `make`: makes the values of a constant of a shape and a number; None: it is no constant.
+    - `number`: that number.
+    """
+
+    options: Mapping[str, Any]
+    make: Callable[[Shape, float], Any] | None = None
+    number: float = 0.0
+
+
+_GROWING = "_growing"
+"""The attribute of a node that is made for the sizes of data."""
+
+
+def mark_growing(node: NodeValue, how: Growing) -> None:
+    """Let a node be made for the sizes of data."""
+    vars(node)[_GROWING] = how
+
+
+def growing(node: NodeValue) -> Growing | None:
+    """Return how a node is made for the sizes of data; None: it is as it is."""
+    return vars(node).get(_GROWING)
+
+
+def grow_options(node: NodeValue, of: NodeValue, size: Callable[[NodeValue, int], int]) -> None:
+    """Give a copy of a node the options that it has for the sizes of data.
+
+    Args:
+        node: the copy.
+        of: the node of the model file.
+        size: the size of an axis of a free node.
+    """
+    how = growing(of)
+    for name, option in how.options.items() if how is not None and how.make is None else ():
+        value = size_of(option, size)
+        node.options[name] = value if isinstance(value, tuple) else type(of.options[name])(value)
+    vars(node).pop(_GROWING, None)
+
+
+def grown(node: NodeValue, size: Callable[[NodeValue, int], int]) -> NodeValue:
+    """Return a copy of a node made for the sizes of data, see `grow_options`; a constant has other values."""
+    how = growing(node)
+    copied = copy.copy(node)
+    copied.options = dict(node.options)
+    grow_options(copied, node, size)
+    cell_of(copied).dtype = cell_of(node).dtype
+    if how is not None and how.make is not None and node.stored is not None:
+        shape = size_of(how.options["shape"], size)
+        copied.stored = copy.copy(node.stored)
+        copied.shape = copied.stored.shape = shape
+        copied.stored.value = cell_of(copied).value = how.make(shape, how.number).transpose().astype(np.float32)
+    return copied
+
+
+def size_of(option: Any, size: Callable[[NodeValue, int], int]) -> Any:
+    """Return the value of an option for the sizes of data, see `grow_options`; of a list a tuple."""
+    if isinstance(option, list):
+        return tuple(size_of(each, size) for each in option)
+    return option.factor * math.prod(size(*axis) for axis in option.axes) if isinstance(option, Size) else option
+
+
+def keep_growing(node: NodeValue, copies: Mapping[NodeValue, NodeValue]) -> None:
+    """Let a copy of a node that is made for the sizes of data follow the copies of the nodes that have these sizes.
+
+    Raises:
+        UserError: one of these has a size that only data say, and is no input.
+    """
+    how = growing(node)
+    if how is None:
+        return
+    options = {name: _of_copies(option, copies) for name, option in how.options.items()}
+    mark_growing(node, how._replace(options=options))
+    sources = {source for option in options.values() for source in _sources(option)}
+    if any(map(is_free, sources)):
+        return
+    try:
+        shapes = {source: shape_of(source) for source in sources}
+    except OpenShape:
+        message = "a model of free sizes is applied to a function whose sizes only data say"
+        hint = "apply it to an input_variable, which may have a FreeDimension"
+        raise UserError("NotSupported", message, hint=hint) from None
+    made = grown(node, lambda source, axis: shapes[source][axis])
+    node.options, node.shape, node.stored = made.options, made.shape, made.stored
+    cell_of(node).value = cell_of(made).value
+    del vars(node)[_GROWING]
+
+
+def _of_copies(option: Any, copies: Mapping[NodeValue, NodeValue]) -> Any:
+    if isinstance(option, list):
+        return [_of_copies(each, copies) for each in option]
+    if not isinstance(option, Size):
+        return option
+    return option._replace(axes=tuple((copies.get(node, node), axis) for node, axis in option.axes))
+
+
+def _sources(option: Any) -> list[NodeValue]:
+    """Return the nodes whose sizes an option follows."""
+    if isinstance(option, list):
+        return [node for each in option for node in _sources(each)]
+    return [node for node, _ in option.axes] if isinstance(option, Size) else []

@@ -13,6 +13,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.python.functions.calls import call
 from cntkpy.networks.builders.python.functions.checks import check_path
 from cntkpy.networks.builders.python.functions.free import are_free
+from cntkpy.networks.builders.python.functions.free_files import sized_with_marks
 from cntkpy.networks.builders.python.functions.leaves import filled
 from cntkpy.networks.builders.python.functions.nodes import is_input
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
@@ -24,9 +25,12 @@ def save(function: Any, filename: str | Path, format: object) -> None:
     """Write a function to a file; see `Function.save`."""
     path = check_path("the name of a model file", filename)
     if are_free(function.roots):
-        message = f"{path}: a model file has one size of each axis, some of this function are known with data only"
-        hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
-        raise UserError("NotSupported", message, hint=hint)
+        if "ONNX" in str(format) or str(format).lower() in ("pytorch", "jax"):
+            message = f"{path}: such a file has one size of each axis, some of this function are known with data only"
+            hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a model file keeps free ones"
+            raise UserError("NotSupported", message, hint=hint)
+        save_model(path, sized_with_marks(function.roots).network)
+        return
     if "ONNX" in str(format):
         from cntkpy.networks.onnx.export import Settings
         from cntkpy.networks.onnx.save import save_onnx

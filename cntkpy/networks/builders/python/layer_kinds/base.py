@@ -17,7 +17,7 @@ from typing import Any, ParamSpec
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
-from cntkpy.networks.builders.python.functions.blocks import Block, mark_block, mark_written, written_operands
+from cntkpy.networks.builders.python.functions.blocks import Block, block_of, mark_block, mark_written, written_operands
 from cntkpy.networks.builders.python.functions.checks import check_callable, check_name
 from cntkpy.networks.builders.python.functions.deferring import deferred
 from cntkpy.networks.builders.python.functions.function import Function, composed, is_data
@@ -78,7 +78,7 @@ class Layer:
         """
         if self._open is None:
             names = self._missing((), {})
-            made = self(*(placeholder(name=name) for name in names)) if names else self(placeholder())
+            made = self(*(placeholder(name=name) for name in names)) if names else self(placeholder(name="x"))
             if type(made) is not Function:  # pyright: ignore[reportUnnecessaryComparison]
                 raise CallError("NoFunction", "the layer gives several functions", hint="call it with its inputs")
             self._open = made
@@ -105,16 +105,17 @@ class Layer:
             self._applied_to.append(
                 [argument for argument in (*arguments, *named.values()) if isinstance(argument, Function)]
             )
+            name = made.name
             if self.name and len(made.roots) == 1:
                 made.root.name = self.name
-            self._mark_block(made, self._applied_to[-1])
+            self._mark_block(made, self._applied_to[-1], name)
         return made
 
-    def _mark_block(self, made: Function, applied_to: Sequence[Function]) -> None:
-        """Mark the result of a layer as one block, with the name of the layer's constructor."""
+    def _mark_block(self, made: Function, applied_to: Sequence[Function], name: str) -> None:
+        """Mark the result of a layer, which had this name, as one block, with the name of the layer's constructor."""
         operands = tuple(root for function in applied_to for root in function.roots)
         if self.kind and len(made.roots) == 1 and made.root not in operands:
-            mark_block(made.root, Block(self.kind, operands, operands))
+            mark_block(made.root, Block(self.kind, operands, operands, block_of(made.root), name))
         elif operands:
             first = made.roots[0]
             members = [node for node in written_operands(first) if has_value(node)]  # of a cell

@@ -70,6 +70,9 @@ def Convolution(
     sizes = tuple(reversed(dims(filter_shape)))
     padding = chosen("Convolution", "pad", pad, False)
     how = Sliding("Convolution", strides, padding, dilation, check_whole("groups", groups, 1), "pad")
+    if _filters(num_filters) % groups:
+        message = f"Convolution: {_filters(num_filters)} filters do not divide into {groups} groups"
+        raise UserError("BadValue", message, hint="the number of filters is a multiple of groups")
     windows = how.along_steps(len(sizes), sizes[0]) if sequential else None
     options = (how.after_steps(len(sizes)) if sequential else how).options((0, *sizes))
     biased = check_flag("bias", chosen("Convolution", "bias", bias, True))

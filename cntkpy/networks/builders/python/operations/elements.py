@@ -100,6 +100,7 @@ def _numbers(x: Function, along: int) -> Function:
     return as_node(np.arange(x.shape[along], dtype=np.float32).reshape(shape))
 
 
+@described("TopK", lambda of: {"axis": of["axis"], "numItems": of["k"]})
 def top_k(x: Operand, k: int, axis: int | Axis = -1, name: str = "") -> Function:
     """Return the k largest elements along an axis, the largest one first, and their numbers.
 
@@ -107,7 +108,7 @@ def top_k(x: Operand, k: int, axis: int | Axis = -1, name: str = "") -> Function
         x: the operand.
         k: how many.
         axis: the axis; -1 is the last one.
-        name: names the values.
+        name: names the function and the values.
 
     Returns:
         A function of two outputs: the values, and their numbers along the axis. Both have k elements on the axis.
@@ -117,7 +118,9 @@ def top_k(x: Operand, k: int, axis: int | Axis = -1, name: str = "") -> Function
     """
     check_whole("top_k: k", k, 1)
     values, numbers = (_top(as_node(x), k, axis, is_number) for is_number in (False, True))
-    return Function((labelled(values, name).root, numbers.root))
+    made = Function((labelled(values, name).root, numbers.root))
+    made.name = name
+    return made
 
 
 @needs_shapes
@@ -158,7 +161,6 @@ def one_hot(
     return made
 
 
-@needs_shapes
 def take(reference: Operand, indices: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Return the elements of `reference` along an axis with the numbers of `indices`.
 
@@ -172,6 +174,12 @@ def take(reference: Operand, indices: Operand, axis: int | Axis | None = None, n
         A function whose shape has that of `indices` in the place of the axis.
     """
     table, numbers = as_node(reference), as_node(indices)
+    return _gathered(numbers, table, axis, name=name)
+
+
+@described("GatherOp", lambda of: {"axis": of["axis"]})
+@needs_shapes
+def _gathered(numbers: Function, table: Function, axis: int | Axis | None, name: str) -> Function:
     shape = table.shape
     along = static_axis("gather", 0 if axis is None else axis, len(shape))
     first = transpose(table, [along, *(index for index in range(len(shape)) if index != along)])
@@ -185,7 +193,7 @@ def take(reference: Operand, indices: Operand, axis: int | Axis | None = None, n
         *range(len(wanted)),
         *range(len(wanted) + along, len(wanted) + len(shape) - 1),
     ]
-    return in_written_order(named(transpose(spread, order), name), table, numbers)
+    return in_written_order(named(transpose(spread, order), name), numbers, table)
 
 
 __all__ = ["argmax", "argmin", "labelled", "one_hot", "over_axes", "take", "top_k"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
-from cntkpy.networks.builders.python.functions.checks import as_array, check_whole
+from cntkpy.networks.builders.python.functions.checks import as_array, check_number, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, checked, operator
@@ -46,7 +46,7 @@ def _named(function: Function, name: str) -> Function:
 @needs_shapes
 def pad(
     x: Operand,
-    pattern: Sequence[tuple[int, int]],
+    pattern: Sequence[tuple[int, int]] | np.ndarray,
     mode: int = CONSTANT_PAD,
     constant_value: float = 0.0,
     name: str = "",
@@ -62,6 +62,8 @@ def pad(
         name: names the result.
     """
     result = as_node(x)
+    if isinstance(pattern, np.ndarray):
+        pattern = pattern.tolist()
     pairs: Any = pattern
     for pair in pairs if isinstance(pairs, list | tuple) else [pairs]:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -177,12 +179,14 @@ def mean_variance_normalization(
 ) -> Function:
     """Return each channel of each picture brought to mean 0 and deviation 1, or all channels of a picture together."""
     x = as_node(operand)
+    check_number("mean_variance_normalization: epsilon", epsilon, 0.0)
     _channels("mean_variance_normalization", x)
     axes = None if use_stats_across_channels else list(range(1, len(x.shape)))
     centred = minus(x, reduce_mean(x, axes))
     if not do_variance_scaling:
         return _named(centred, name)
-    return element_divide(centred, plus(sqrt(reduce_mean(square(centred), axes)), float(epsilon)), name=name)
+    deviation = plus(sqrt(reduce_mean(square(centred), axes)), float(epsilon))
+    return element_divide(centred, deviation, name=name)
 
 
 @needs_shapes

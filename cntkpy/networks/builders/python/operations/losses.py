@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.python.functions.blocks import mark_sparse_gradient
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.function import Function, as_node
@@ -93,6 +94,9 @@ def _nce_loss(
             raise UserError("BadShape", f"nce_loss: the weights are of {w.shape[0]} classes, {label} of {size}")
     drawn = random_sample(q, *draws)
     expected = reshape(random_sample_inclusion_frequency(q, *draws), (-1, 1))
+    for parameter in (w, b):
+        if parameter.is_parameter:
+            mark_sparse_gradient(parameter.root)  # zero but for the classes of labels and of those that are drawn
     shift = reshape(b, (-1, 1)) - log(expected)
     of_label = reduce_sum(times(y, w) * x) + times(y, shift)
     of_noise = times_transpose(x, times(drawn, w)) + reshape(times(drawn, shift), (-1,))

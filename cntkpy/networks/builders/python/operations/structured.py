@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import CallError, shorten
-from cntkpy.networks.builders.python.functions.blocks import Block, mark_block
+from cntkpy.networks.builders.python.functions.blocks import Block, block_of, mark_block
 from cntkpy.networks.builders.python.functions.checks import check_name
 from cntkpy.networks.builders.python.functions.function import Function, as_node
 from cntkpy.networks.builders.python.functions.leaves import placeholder_of
@@ -48,7 +48,9 @@ def as_block(
     made = composite.clone("share", pairs) if pairs else composite
     arguments = tuple(placeholder.root for placeholder in pairs)
     operands = tuple(operand.root for operand in pairs.values())
-    block = Block(block_op_name, operands, arguments)
+    only = made.root if len(made.roots) == 1 else None
+    inner, inner_name = (None, "") if only is None else (block_of(only), Function(only).name)
+    block = Block(block_op_name, operands, arguments, inner, inner_name)
     for root in made.roots:
         if root not in operands:
             mark_block(root, block)

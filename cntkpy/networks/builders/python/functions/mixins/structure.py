@@ -13,6 +13,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from enum import Enum
+from operator import eq
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -59,6 +60,10 @@ class Structure:
     roots: tuple[NodeValue, ...]
     view: View = View.COMPOSITE
     """As what the function is seen."""
+    name_of_all: str = ""
+    """The name of a function of several outputs."""
+    depth: int = 0
+    """The number of blocks around each other that it is seen from inside of; all of them have the same value."""
 
     def _of(self, *roots: NodeValue, view: View = View.COMPOSITE) -> Self:
         """Return the function of some nodes."""
@@ -76,8 +81,16 @@ class Structure:
     @property
     def _block(self) -> Block | None:
         """The block that it is the value of, or that all its outputs are of, unless it is seen from inside."""
-        block = block_of(self.roots[0]) if self.roots and self.view is not View.INSIDE else None
-        return block if all(block_of(root) is block for root in self.roots) else None
+        return self._block_at(self.depth)
+
+    def _block_at(self, depth: int) -> Block | None:
+        """Return the block inside of that many blocks."""
+        block = block_of(self.roots[0]) if self.roots else None
+        if not all(block_of(root) is block for root in self.roots):
+            return None
+        for _ in range(depth):
+            block = None if block is None else block.inner
+        return block
 
     @property
     def op_name(self) -> str:
@@ -85,6 +98,10 @@ class Structure:
         block = self._block
         if block is not None:
             return block.op_name
+        if len(self.roots) != 1:
+            operations = [shown_as(root) for root in self.roots]
+            first = operations[0] if operations else None
+            return "Combine" if first is None or any(each is not first for each in operations) else first.op_name
         shown = shown_as(self._resolved)
         return op_name_of(self._resolved) if shown is None else shown.op_name
 
@@ -94,9 +111,13 @@ class Structure:
 
         A block has its parameters and constants, and what it was applied to.
         """
-        if len(self.roots) > 1 or self.is_composite:
+        if self.is_composite:
             return tuple(self._leaves())
-        node, block = self._resolved, self._block
+        block = self._block
+        if len(self.roots) > 1 and block is None:
+            shown = None if self.op_name == "Combine" else shown_as(self.roots[0])
+            return tuple(map(self._of, self.roots if shown is None else shown.operands))
+        node = self.roots[0] if len(self.roots) > 1 else self._resolved
         if block is None:
             if (shown := shown_as(node)) is not None:
                 return tuple(map(self._of, shown.operands))
@@ -104,13 +125,15 @@ class Structure:
             written = written_operands(node)
             return tuple(map(self._of, written if set(written) == set(operands) else operands))
         members = set(ordered(self.roots))
-        leaves = leaves_in_order([node], members - set(block.operands))
+        leaves = leaves_in_order(self.roots, members - set(block.operands))
         return tuple(map(self._of, (*leaves, *block.operands)))
 
     @property
     def root_function(self) -> Self:
         """The operation that gives its value: a primitive function, or a block."""
-        return self._of(*self.roots, view=self.view if self.view is View.INSIDE else View.PRIMITIVE)
+        function = self._of(*self.roots, view=self.view if self.view is View.INSIDE else View.PRIMITIVE)
+        function.depth, function.name_of_all = self.depth, self.name_of_all
+        return function
 
     @property
     def owner(self) -> Self:
@@ -141,7 +164,9 @@ class Structure:
         """
         if not self.is_block:
             raise CallError("NoFunction", f"{self!r} is not a block", hint="is_block says which functions are")
-        return self._of(*self.roots, view=View.INSIDE)
+        function = self._of(*self.roots, view=View.INSIDE)
+        function.depth = self.depth + 1
+        return function
 
     @property
     def block_arguments_mapping(self) -> list[tuple[Self, Self]]:
@@ -359,9 +384,11 @@ def signature_text(function: Any, name: str = "") -> str:
         name: in front of the inputs; by default its own and that of its operation.
     """
     prefix = f"{function.name}: " if function.name else ""
-    label = name or prefix + (function.op_name if len(function.roots) == 1 else "Composite")
+    primitive = function.root_function
+    is_one = not function.is_composite or all(map(eq, function.inputs, primitive.inputs))
+    label = name or prefix + (primitive.op_name if is_one else "Composite")
     inputs = ", ".join(map(_named_type, function.signature))
-    outputs = ", ".join(map(_type_text if len(function.roots) == 1 else _named_type, function.outputs))
+    outputs = ", ".join(map(_type_text, function.outputs))
     return f"{label}({inputs}) -> {outputs if len(function.roots) == 1 else f'Tuple[{outputs}]'}"
 
 
