@@ -1,7 +1,9 @@
 """Convolutions of many shapes and their two gradients beside PyTorch, one thread each.
 
-Each cell is the processor time of ours divided by PyTorch's, the least of its calls. PyTorch comes from BENCHMARK_SITE
-(see peers.py). The table has the cells with the largest ratios; `--all` prints every shape.
+Each cell is the processor time of ours divided by PyTorch's, the least of three series of calls. Both run on one
+processor: the clock of a process lacks what threads on other processors have just done, so that the least of single
+calls would be a fraction of their time. PyTorch comes from BENCHMARK_SITE (see peers.py). The table has the cells with
+the largest ratios; `--all` prints every shape.
 """
 
 import argparse
@@ -22,6 +24,8 @@ from cntkpy.networks.nodes.images.sliding import convolve
 
 SECONDS = 0.2
 """Processor time of the calls of one measurement."""
+SERIES = 3
+"""Series of calls of one measurement."""
 
 
 class Shape(NamedTuple):
@@ -135,18 +139,24 @@ def padding(shape: Shape) -> int:
 
 
 def least(call: Callable[[], object]) -> float:
-    """Return the least milliseconds of processor time of a call."""
+    """Return the least milliseconds of processor time of a call, each time the mean of a series."""
     call()
-    times: list[float] = []
-    while len(times) < 3 or (sum(times) < SECONDS and len(times) < 50):
-        began = time.process_time()
+    calls = max(1, round(SECONDS / SERIES / seconds(call, 1)))
+    return min(seconds(call, calls) for _ in range(SERIES)) / calls * 1e3
+
+
+def seconds(call: Callable[[], object], calls: int) -> float:
+    """Return the processor time of a series of calls."""
+    began = time.process_time()
+    for _ in range(calls):
         call()
-        times.append(time.process_time() - began)
-    return min(times) * 1e3
+    return time.process_time() - began
 
 
 def main(worst: int, every: bool) -> str:
     """Return the table as Markdown; without PyTorch it has our times alone."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     compared = peers.available("torch")
     rows: list[tuple[float, str]] = []
     for shape in SHAPES:

@@ -81,6 +81,8 @@ COMPARED: dict[str, tuple[Compared, ...]] = {
                 "1x1, stride 1: 256 to 64 maps of 28, 8 samples, to the kernel": 1.0,
                 "3x3, stride 1, 64 groups: 64 to 64 maps of 28, 16 samples, to the image": 1.1,
                 "3x3x3, stride 2: 16 to 32 maps of 16, 4 samples, values": 1.25,
+                "3x3, stride 1, 32 groups: 128 to 128 maps of 28, 8 samples, values": 2.1,
+                "3x3, stride 1: 512 to 8 maps of 14, 8 samples, to the kernel": 0.7,
                 "3x3, stride 2: 64 to 128 maps of 32, 16 samples, to the image": 0.9,
                 "median": 1.1,
             },

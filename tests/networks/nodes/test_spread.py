@@ -99,7 +99,7 @@ def test_values_and_gradients_agree_with_xla(options, maps: int, seed: int) -> N
 
 @settings(max_examples=6)
 @given(options=st.lists(axis_options, min_size=2, max_size=2), groups=st.sampled_from([1, 3]), seed=st.integers(0, 100))
-def test_few_terms_are_a_sum_only_where_there_is_no_gradient(options, groups: int, seed: int) -> None:
+def test_values_of_few_terms_are_a_sum(options, groups: int, seed: int) -> None:
     sizes, kernels, steps, distances, before, after = zip(*options, strict=True)
     window = Window(steps, tuple(zip(before, after, strict=True)), (1, 1), distances)
     axes = zip(sizes, window.padding, kernels, distances, strict=True)
@@ -114,5 +114,49 @@ def test_few_terms_are_a_sum_only_where_there_is_no_gradient(options, groups: in
     ours, backward = jax.vjp(values, x, kernel)
     theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel, groups), x, kernel)
     np.testing.assert_array_equal(ours, theirs)
+    for gradient, reference in zip(backward(ours), expected(ours), strict=True):
+        np.testing.assert_array_equal(gradient, reference)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_sums_see_images_that_were_padded_first(groups: int) -> None:
+    """Without the barrier a training's loop pads again for each element of the kernel, in four times the time."""
+    window = Window((1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1))
+    text = jax.jit(few_terms(window, groups)).lower(jnp.ones((2, 5, 5, 2 * groups)), jnp.ones((3, 3, 2, 8))).as_text()
+    assert text.index("stablehlo.pad") < text.index("stablehlo.optimization_barrier") < text.index("stablehlo.multiply")
+
+
+@pytest.mark.parametrize(
+    ("window", "taps", "channels", "maps", "groups"),
+    [
+        pytest.param(Window((1, 1), ((1, 1), (2, 0)), (1, 1), (1, 1)), (3, 3), 12, 9, 3, id="groups of few channels"),
+        pytest.param(
+            Window((1, 1), ((1, 1), (2, -1)), (1, 1), (2, 1)), (3, 2), 7, 3, 1, id="twice as many channels as maps"
+        ),
+        pytest.param(Window((2, 3), ((0, 0), (0, 0)), (1, 1), (1, 1)), (2, 3), 4, 3, 1, id="windows apart, few maps"),
+        pytest.param(Window((2, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)), (2, 1), 2, 9, 1, id="windows apart, many maps"),
+    ],
+)
+def test_gradients_in_other_forms(window: Window, taps, channels: int, maps: int, groups: int) -> None:
+    """The sum with the turned kernel, slopes that slide over images, and a product give what XLA's code gives."""
+    random = np.random.default_rng(1)
+    x = jnp.asarray(random.integers(-8, 9, (3, 7, 6, channels)), np.float32)
+    kernel = jnp.asarray(random.integers(-8, 9, (*taps, channels // groups, maps)), np.float32)
+    convolve = few_terms(window, groups) if groups > 1 else channels_last(window)
+    ours, backward = jax.vjp(convolve, x, kernel)
+    theirs, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel, groups), x, kernel)
+    np.testing.assert_array_equal(ours, theirs)
+    for gradient, reference in zip(backward(ours), expected(ours), strict=True):
+        np.testing.assert_array_equal(gradient, reference)
+
+
+@pytest.mark.parametrize("samples", [1, 16, 17, 24])
+def test_the_gradient_of_kernels_of_channels_adds_all_samples(samples: int) -> None:
+    window = Window((2, 1), ((1, 1), (0, 1)), (1, 1), (1, 2))
+    random = np.random.default_rng(1)
+    x = jnp.asarray(random.integers(-8, 9, (samples, 7, 6, 3)), np.float32)
+    kernel = jnp.asarray(random.integers(-8, 9, (3, 2, 3)), np.float32)
+    ours, backward = jax.vjp(each_channel(window), x, kernel)
+    _, expected = jax.vjp(lambda x, kernel: by_xla(window, x, kernel[..., None, :], 3), x, kernel)
     for gradient, reference in zip(backward(ours), expected(ours), strict=True):
         np.testing.assert_array_equal(gradient, reference)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from cntkpy.networks.arrays.lazy import (
     jnp,
     row_major,
 )
-from cntkpy.networks.nodes.images.spread import Axis, convolve_spread
+from cntkpy.networks.nodes.images.spread import Axis, convolve_spread, phase_by_phase
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
@@ -49,6 +50,18 @@ Convolve = Callable[[Array, Array], Array]
 
 MOST_AXES = 2
 """Axes between N and C up to which XLA has fast code for CPUs."""
+
+MOST_TERMS = 64
+"""Most terms of a sum of weighted images: elements of a kernel times channels of a group."""
+
+FEW_MAPS = 16
+"""Up to so many maps XLA's convolution of few channels is slow: for 17 it takes a fifth of the time for 16."""
+
+FEW_CHANNELS = 4
+"""Most channels of a group for which a sum of weighted images is faster than a convolution for each group."""
+
+SAMPLES_AT_ONCE = 16
+"""Samples whose products are added in one expression, element by element; each adds to the time of compilation."""
 
 
 def channels_last(window: Window) -> Convolve:
@@ -76,13 +89,18 @@ def channels_last(window: Window) -> Convolve:
 
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
-        axes = tuple(range(x.ndim - 2))
-        inside, outside = _paddings(window, x.shape[1:-1], kernel.shape[:-2], g.shape[1:-1])
+        axes, taps = tuple(range(x.ndim - 2)), kernel.shape[:-2]
+        inside, outside = _paddings(window, x.shape[1:-1], taps, g.shape[1:-1])
         turned = jnp.swapaxes(jnp.flip(kernel, axes), -1, -2)
         to_x = channels_last(Window(window.spread, inside, window.stride, window.kernel_spread))
+        if on_cpu and dense and _are_apart(window, taps):
+            return to_x(g, turned), _gradient_by_product(x, g, taps, window).reshape(kernel.shape)
+        if on_cpu and dense and set(window.stride) == {1} and x.shape[-1] >= 2 * g.shape[-1]:
+            # XLA's code is slow for few columns: the slopes slide over the images, and the result is turned.
+            to_kernel = channels_last(Window(window.kernel_spread, inside, window.spread, window.stride))
+            gradient = to_kernel(jnp.swapaxes(g, 0, -1), jnp.moveaxis(x, 0, -2))
+            return to_x(g, turned), jnp.moveaxis(jnp.flip(gradient, tuple(axis + 1 for axis in axes)), 0, -1)
         to_kernel = channels_last(Window(window.kernel_spread, outside, window.spread, window.stride))
-        if on_cpu and dense and math.prod(kernel.shape[:-2]) == 1 and not any(map(any, window.padding)):
-            return to_x(g, turned), _pointwise_gradient(x, g, window.stride).reshape(kernel.shape)
         gradient = to_kernel(jnp.swapaxes(x, 0, -1), jnp.moveaxis(g, 0, -2))
         return to_x(g, turned), jnp.moveaxis(gradient, 0, -2)
 
@@ -101,12 +119,17 @@ def each_channel(window: Window) -> Convolve:
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
         to_kernel = _weights_of_channels(x, g, kernel.shape[:-1], window)
-        if set(window.stride) != {1}:
-            _, to_image = jax.vjp(functools.partial(primal, kernel=kernel), x)
-            return to_image(g)[0], to_kernel
         inside, _ = _paddings(window, x.shape[1:-1], kernel.shape[:-1], g.shape[1:-1])
-        turned = jnp.flip(kernel, tuple(range(x.ndim - 2)))
-        return each_channel(window._replace(padding=inside))(g, turned), to_kernel
+        turned = jnp.flip(kernel, tuple(range(x.ndim - 2)))[..., None, :]
+        spread = Window(window.spread, inside, window.stride, window.kernel_spread)
+
+        def dense(slopes: Array, part: Array, padding: Padding, kernel_spread: Sizes) -> Array:
+            weighted = _weighted(
+                slopes, part, Window(window.spread, padding, window.spread, kernel_spread), x.shape[-1]
+            )
+            return jax.lax.optimization_barrier(weighted)
+
+        return phase_by_phase(g, turned, _axes(spread, g.shape[1:-1], turned.shape), dense), to_kernel
 
     return gradient_by_operands(primal, backward)
 
@@ -114,24 +137,38 @@ def each_channel(window: Window) -> Convolve:
 def few_terms(window: Window, groups: int) -> Convolve:
     """Return the function `(x (N, ..., C), kernel (..., C / groups, M)) -> (N, ..., M)` for few channels and maps.
 
-    Without a gradient it is a sum of weighted images: XLA's convolutions take two to eighteen times as long. With a
-    gradient it is a convolution for each group: in the loop of a training the sum takes longer. The loop over samples
-    keeps the sum out of what follows: XLA would compute it again for each window of a pooling.
+    It is a sum of weighted images: XLA's convolutions take two to eighteen times as long. A barrier keeps the sum out
+    of what follows: XLA would compute it again for each window of a pooling.
     """
 
     def primal(x: Array, kernel: Array) -> Array:
-        def sample(image: Array) -> Array:
-            return _weighted(image[None], kernel, window, groups)[0]
+        return jax.lax.optimization_barrier(_weighted(x, kernel, window, groups))
 
-        return jax.lax.map(sample, x)
+    def backward(residuals: Residuals, g: Array) -> Gradients:
+        x, kernel = residuals
+        _, back = jax.vjp(functools.partial(by_groups, window=window, groups=groups), x, kernel)
+        to_x, to_kernel = back(g)
+        *taps, channels, maps = kernel.shape
+        turned = jnp.flip(kernel, tuple(range(len(taps)))).reshape(*taps, channels, groups, maps // groups)
+        turned = jnp.swapaxes(turned, -1, -3).reshape(*taps, maps // groups, groups * channels)
+        if groups > 1 and set(window.stride) == {1} and has_few_terms(turned, groups):
+            inside, _ = _paddings(window, x.shape[1:-1], tuple(taps), g.shape[1:-1])
+            to_x = few_terms(window._replace(padding=inside), groups)(g, turned)
+        return to_x, to_kernel
 
-    def forward(x: Array, kernel: Array) -> tuple[Array, Callable[[Array], Gradients]]:
-        return jax.vjp(functools.partial(by_groups, window=window, groups=groups), x, kernel)
-
-    def backward(back: Callable[[Array], Gradients], g: Array) -> Gradients:
-        return back(g)
+    def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
+        if groups == 1 < x.shape[-1]:  # with the gradients, a training takes 7 % longer with the sum
+            return by_groups(x, kernel, window, groups), (x, kernel)
+        return primal(x, kernel), (x, kernel)
 
     return custom_gradient(forward, backward, primal)
+
+
+def has_few_terms(kernel: Array, groups: int) -> bool:
+    """Return whether CPUs add weighted images for kernels (..., C / groups, M)."""
+    if default_device().platform != "cpu" or math.prod(kernel.shape[:-1]) > MOST_TERMS:
+        return False
+    return kernel.shape[-1] <= FEW_MAPS or (groups > 1 and kernel.shape[-2] <= FEW_CHANNELS)
 
 
 def by_groups(x: Array, kernel: Array, window: Window, groups: int) -> Array:
@@ -154,23 +191,34 @@ def _weighted(x: Array, kernel: Array, window: Window, groups: int) -> Array:
 
 
 def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
-    """Return the gradient (..., C) of the kernels of channels, sample by sample: a third of the time of one sum."""
-    axes = tuple(range(len(taps)))
+    """Return the gradient (..., C) of the kernels of channels.
 
-    def add(total: Array, sample: tuple[Array, Array]) -> tuple[Array, None]:
-        image, slope = sample
-        products = [jnp.sum(seen[0] * slope, axes) for seen in moved(image[None], taps, window)]
-        return total + jnp.stack(products), None
+    Products of samples are added element by element first: XLA's sums over all axes but the last take three times as
+    long. A loop over the samples bounds the expression.
+    """
+    count = max(number for number in range(1, SAMPLES_AT_ONCE + 1) if len(x) % number == 0)
 
-    channels = x.shape[-1]
-    total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps), channels), x.dtype), (x, g))
-    return total.reshape(*taps, channels)
+    def add(total: Array, samples: tuple[Array, Array]) -> tuple[Array, None]:
+        images, slopes = samples
+        sums = [
+            functools.reduce(operator.add, (seen[number] * slopes[number] for number in range(count)))
+            for seen in moved(images, taps, window)
+        ]
+        axes = tuple(range(1, 1 + len(taps)))
+        return total + jnp.sum(jax.lax.optimization_barrier(jnp.stack(sums)), axes), None
+
+    parts = tuple(array.reshape(-1, count, *array.shape[1:]) for array in (x, g))
+    total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps), x.shape[-1]), x.dtype), parts)
+    return total.reshape(*taps, -1)
 
 
 def moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
     """Iterate over what each element of a kernel sees of x (N, ..., C)."""
     around = [(0, 0, 0), *((leading, trailing, 0) for leading, trailing in window.padding), (0, 0, 0)]
     padded = jax.lax.pad(x, jnp.zeros((), x.dtype), around)
+    if any(map(any, window.padding)):
+        # In the loop of a training XLA would pad again for each element of the kernel, in four times the time.
+        padded = jax.lax.optimization_barrier(padded)
     axes = zip(padded.shape[1:-1], taps, window.kernel_spread, window.stride, strict=True)
     places = [
         [slice(tap * step, tap * step + size - _spread(count, step) + 1, stride) for tap in range(count)]
@@ -200,9 +248,17 @@ def _by_planes(x: Array, kernel: Array, window: Window) -> Array:
     return result.reshape(*seen.shape[:2], *result.shape[1:])
 
 
-def _pointwise_gradient(x: Array, g: Array, stride: Sizes) -> Array:
-    """Return the gradient (C, M) of a kernel of one element: a product, a third of the time of a convolution."""
-    x = x[(slice(None), *(slice(None, None, step) for step in stride))]
+def _are_apart(window: Window, taps: Sizes) -> bool:
+    """Return whether windows have no element in common and lie inside of the operand."""
+    apart = all(count == 1 or count == step for count, step in zip(taps, window.stride, strict=True))
+    return apart and set(window.kernel_spread) == {1} and not any(map(any, window.padding))
+
+
+def _gradient_by_product(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
+    """Return the gradient (elements of the kernel x C, M) as a product with what the windows see."""
+    seen = list(moved(x, taps, window))
+    # Without the barrier a loop would copy the windows element by element.
+    x = seen[0] if len(seen) == 1 else jax.lax.optimization_barrier(jnp.concatenate(seen, axis=-1))
     x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
     if x.shape[-1] <= g.shape[-1]:
         return jnp.matmul(x.T, g, precision="highest")

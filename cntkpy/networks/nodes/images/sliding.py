@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
-from cntkpy.networks.arrays.lazy import Array, default_device, jnp
-from cntkpy.networks.nodes.images.channels_last import Window, by_groups, channels_last, each_channel, few_terms, moved
+from cntkpy.networks.arrays.lazy import Array, jnp
+from cntkpy.networks.nodes.images.channels_last import (
+    Window,
+    by_groups,
+    channels_last,
+    each_channel,
+    few_terms,
+    has_few_terms,
+    moved,
+)
 from cntkpy.networks.nodes.images.geometry import Geometry
 
 SEVERAL = 32
 """Up to so many groups of several channels are convolutions of their own: XLA's code for CPUs does them six times as
 fast as one convolution with groups, and compiles each of them in 0.05 seconds."""
-
-MOST_TERMS = 64
-"""Most terms of a sum of weighted images: elements of a kernel times channels of a group."""
-
-FEW_MAPS = 16
-"""Up to so many maps XLA's convolution of few channels is slow: for 17 it takes a fifth of the time for 16."""
-
-FEW_CHANNELS = 4
-"""Most channels of a group for which a sum of weighted images is faster than a convolution for each group."""
 
 LONGEST_BAND = 512
 """Elements of an axis up to which a kernel along it is a product with a matrix."""
@@ -46,18 +44,11 @@ def convolve(images: Array, kernel: Array, geometry: Geometry, groups: int = 1) 
         return each_channel(window)(images, kernel[..., 0, :])
     if (kernel.shape[-2] == 1 < groups) or groups > SEVERAL:
         return _by_elements(images, kernel, window, groups)
-    if _has_few_terms(kernel, groups):
+    if has_few_terms(kernel, groups):
         return few_terms(window, groups)(images, kernel)
     if groups == 1:
         return channels_last(window)(images, kernel)
     return by_groups(images, kernel, window, groups)
-
-
-def _has_few_terms(kernel: Array, groups: int) -> bool:
-    """Return whether CPUs add weighted images for kernels (..., C / groups, M) where there is no gradient."""
-    if default_device().platform != "cpu" or math.prod(kernel.shape[:-1]) > MOST_TERMS:
-        return False
-    return kernel.shape[-1] <= FEW_MAPS or (groups > 1 and kernel.shape[-2] <= FEW_CHANNELS)
 
 
 def _only_axis(geometry: Geometry) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
@@ -97,9 +97,33 @@ def convolve_spread(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array | No
 
 
 def _by_phases(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array:
-    """Convolve once for each phase of the result, with the elements of the kernel that meet no zeros."""
+    """Convolve once for each phase of the result."""
     spatial = "DEFGHI"[: len(axes)]
     names = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+
+    def dense(x: Array, part: Array, padding: Sequence[tuple[int, int]], kernel_spread: Sequence[int]) -> Array:
+        return jax.lax.conv_general_dilated(
+            x,
+            part,
+            (1,) * len(axes),
+            padding,
+            rhs_dilation=kernel_spread,
+            dimension_numbers=names,
+            precision=jax.lax.Precision.HIGHEST,
+        )
+
+    return phase_by_phase(x, kernel, axes, dense)
+
+
+def phase_by_phase(x: Array, kernel: Array, axes: Sequence[Axis], dense: Callable[..., Array]) -> Array:
+    """Return the result of a convolution for each phase, with the elements of the kernel that meet no zeros.
+
+    Args:
+        x: (N, ..., C).
+        kernel: (..., C / groups, M), not flipped.
+        axes: the axes between.
+        dense: the convolution with stride 1 `(x, part of the kernel, padding, distance of its elements)`.
+    """
     parts: list[Array] = []
     for starts in itertools.product(*(range(axis.spread) for axis in axes)):
         phases = [axis.phase(start) for axis, start in zip(axes, starts, strict=True)]
@@ -107,16 +131,9 @@ def _by_phases(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array:
         if len(known) < len(phases):
             parts.append(jnp.zeros((len(x), *(axis.windows for axis in axes), kernel.shape[-1]), x.dtype))
             continue
+        part = kernel[tuple(phase.taps for phase in known)]
         parts.append(
-            jax.lax.conv_general_dilated(
-                x,
-                kernel[tuple(phase.taps for phase in known)],
-                (1,) * len(axes),
-                [phase.padding for phase in known],
-                rhs_dilation=[phase.kernel_spread for phase in known],
-                dimension_numbers=names,
-                precision=jax.lax.Precision.HIGHEST,
-            )
+            dense(x, part, tuple(phase.padding for phase in known), tuple(phase.kernel_spread for phase in known))
         )
     return _interleaved(parts, axes)
 
