@@ -27,6 +27,14 @@ elementwise.KINDS.append(NodeKind(
     options=(Option("factor", REAL, 1.0, "a factor"),), onnx=exported,
 ))
 
+from pathlib import Path
+from cntkpy.networks import nodes
+from tools.grammar_tables import index_text  # what `python -m tools.grammar_tables` writes
+
+nodes.INDEX = Path(sys.argv[1] + ".json")
+nodes.INDEX.write_text(index_text())
+nodes._index.cache_clear()
+
 from cntkpy.networks.nodes.elementwise import source_writing
 
 source_writing.SPELLINGS["cube"] = ("{0.atom}.pow(3)", "jnp.power({0}, 3)")
