@@ -635,7 +635,7 @@ def test_a_model_without_an_input_yet() -> None:
     assert model.classify.b.value.tolist() == [0, 0, 0]
     labels = C.placeholder(name="labels")
     criterion = C.combine([C.cross_entropy_with_softmax(model, labels), C.classification_error(model, labels)])
-    assert [one.name for one in criterion.placeholders] == ["", "labels"], "in the order in which they were made"
+    assert [one.name for one in criterion.placeholders] == ["x", "labels"], "in the order in which they were made"
     x, y = C.sequence.input_variable(7), C.sequence.input_variable(3)
     criterion.replace_placeholders({criterion.placeholders[0]: x, criterion.placeholders[1]: y})
     assert set(criterion.parameters) == set(model(x).parameters)
