@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -153,6 +153,8 @@ class AdditionalLearningOptions:
     gaussian_noise_injection_std_dev: float = 0.0
     gradient_clipping_threshold_per_sample: float = math.inf
     gradient_clipping_with_truncation: bool = True
+    dict_options: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Further arguments of a learner, by the names that `Learner` has for them."""
 
 
 def sgd_learner(parameters: Any, schedule: Any, additional_options: AdditionalLearningOptions | None = None) -> Any:
@@ -253,7 +255,14 @@ def ada_delta_learner(
 
 
 def _options(options: AdditionalLearningOptions | None) -> dict[str, Any]:
-    return {} if options is None else dict(vars(options))
+    if options is None:
+        return {}
+    named = dict(vars(options))
+    return named | named.pop("dict_options")
+
+
+SizeTWrapper = int
+"""A whole number, as CNTK wraps it in options."""
 
 
 def constant_initializer(value: float = 0.0) -> float:
@@ -375,6 +384,7 @@ __all__ = [
     "PoolingType_Max",
     "SentinelValueForAutoSelectRandomSeed",
     "SentinelValueForInferParamInitRank",
+    "SizeTWrapper",
     "StorageFormat_Dense",
     "StorageFormat_SparseBlockCol",
     "StorageFormat_SparseCSC",

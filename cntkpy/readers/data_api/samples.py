@@ -100,13 +100,22 @@ class Samples:
                 check_sample(self.sample_shape, axes)
             if self.lengths is None and self.form == ARRAY:
                 return batch_of(self.rows, axes)
-            return rows_of(self.rows, self.length_of_each, axes)
+            lengths = self.length_of_each
+            if self._is_batch(axes, len(lengths)):
+                lengths = np.ones(int(lengths[0]), np.int64)
+            return rows_of(self.rows, lengths, axes)
         assert self.array is not None
         if self.form == ARRAY:
             return of_array(self.array, axes)
         if self.form == ITEMS:
             return items_of(self.array, axes)
+        if self.lengths is None and self._is_batch(axes, len(self.array)):
+            return of_array(self.array[0], axes)
         return sequences_of(self.array, self.lengths, axes, self.form == PACKED)
+
+    def _is_batch(self, axes: InputAxes, count: int) -> bool:
+        """Return whether the steps of the only sequence of a value are samples of an input without a sequence axis."""
+        return axes.dynamic == 1 and count == 1 and self.form != PACKED
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each step of each sequence is a sample, bool[N, T], and whether the sequence begins there."""

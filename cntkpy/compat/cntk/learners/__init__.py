@@ -27,6 +27,8 @@ from .rules import (
 from .schedules import (
     IGNORE,
     UnitType,
+    infer_learning_parameter_schedule,
+    infer_learning_rate_schedule_and_ref_minibatch_size,
     learning_parameter_schedule,
     learning_parameter_schedule_per_sample,
     learning_rate_schedule,
@@ -34,7 +36,12 @@ from .schedules import (
     momentum_schedule,
     momentum_schedule_per_sample,
     training_parameter_schedule,
+    verify_momentum_type,
 )
+
+_infer_learning_parameter_schedule = infer_learning_parameter_schedule
+_infer_learning_rate_schedule_and_ref_minibatch_size = infer_learning_rate_schedule_and_ref_minibatch_size
+_verify_momentum_type = verify_momentum_type
 
 
 class UserLearner(PlainUserLearner):

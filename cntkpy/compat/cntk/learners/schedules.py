@@ -77,6 +77,33 @@ def momentum_as_time_constant_schedule(momentum: Any, epoch_size: int | None = N
     return schedules.momentum_as_time_constant(momentum, epoch_size)
 
 
+def infer_learning_parameter_schedule(
+    number_or_schedule: Any, minibatch_size: int | None = None, epoch_size: int | None = None
+) -> Schedule:
+    """Return a schedule of a number, a list or a schedule; libraries call it."""
+    if isinstance(number_or_schedule, Schedule):
+        return number_or_schedule
+    return learning_parameter_schedule(number_or_schedule, minibatch_size, epoch_size)
+
+
+def infer_learning_rate_schedule_and_ref_minibatch_size(
+    use_mean_gradient: bool | None, minibatch_size: int | None, lr: Any, epoch_size: int | None
+) -> tuple[Schedule, int | None]:
+    """Return a learning rate and the size of minibatches that it is meant for; libraries call it."""
+    minibatch_size = IGNORE if use_mean_gradient else minibatch_size
+    return infer_learning_parameter_schedule(lr, minibatch_size, epoch_size), minibatch_size
+
+
+def verify_momentum_type(schedule: Any) -> None:
+    """Refuse anything but a schedule; libraries call it.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if not isinstance(schedule, Schedule):
+        raise ArgumentError(f"{schedule!r} is not a schedule", "momentum_schedule(0.9) makes one")
+
+
 def _of_unit(values: Any, unit: Any, epoch_size: int | None) -> Schedule:
     if not isinstance(unit, UnitType):
         raise ArgumentError(f"a unit is UnitType.sample or UnitType.minibatch, not {unit!r}")

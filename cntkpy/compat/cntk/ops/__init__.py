@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -310,4 +312,18 @@ __all__ = [
     "zeros_like",
 ]
 
-__getattr__ = no_attribute("cntk.ops", __all__)
+_missing = no_attribute("cntk.ops", __all__)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a loss or a metric, which betas of CNTK 2.0 had here.
+
+    Warns:
+        DeprecationWarning: Always.
+    """
+    for module in ("losses", "metrics"):
+        home = importlib.import_module(f"cntkpy.compat.cntk.{module}")
+        if name in home.__all__:
+            warnings.warn(f"cntk.ops.{name} is now cntk.{module}.{name}", DeprecationWarning, stacklevel=2)
+            return getattr(home, name)
+    return _missing(name)

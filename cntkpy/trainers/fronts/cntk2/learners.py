@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ class Learner:
     momentum: Schedule
     regularisation: Regularisation
     name: str
+    _MINIBATCH_SIZE: ClassVar[str] = "minibatch_size"
+    """The key that CNTK has in `AdditionalLearningOptions.dict_options`."""
 
     def __post_init__(self) -> None:
         self.samples_seen = 0

@@ -384,7 +384,9 @@ def _states_of(step: object) -> int:
     if isinstance(step, Cell):
         return step.states
     count = -1
-    if callable(step) and not isinstance(step, Function):
+    if isinstance(step, Function):
+        count += len(step.arguments)
+    elif callable(step):
         parameters = inspect.signature(step.function if isinstance(step, Layer) else step).parameters.values()
         count += sum(
             parameter.kind <= parameter.POSITIONAL_OR_KEYWORD and parameter.default is parameter.empty
