@@ -135,24 +135,24 @@ def work_without_kernels() -> None:
     budget.reset(budget.BUDGET)
 
 
-HASTY = ("cntkpy", "commands", "goldens", "networks", "readers", "trainers")
+HASTY = ("cntkpy", "commands", "networks", "readers", "trainers")
 COMPILED_IN_HASTE = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in HASTY)
 """Tests of what programs mean, not of how fast or to which last bit they compute it: XLA optimises little for them.
 
 All others, and what is marked `thorough` or `optimised`, have the programs that users have.
 """
-SAMPLED = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in ("goldens", "networks/nodes", "networks/onnx"))
-"""Where goldens and thorough tests have hundreds of cases of small programs: every fourth case has those that users
-have, which take three to six times as long."""
+SAMPLED = tuple(f"{ROOT / 'tests/networks' / name}{os.sep}" for name in ("nodes", "onnx"))
+"""Where thorough tests have hundreds of cases of small programs: every fourth case has those that users have, which
+take three times as long."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Whether XLA optimises for a test and its fixtures; processes that the test starts do as it does."""
     path = str(item.path)
-    sampled = path.startswith(SAMPLED) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 4
-    repeats = any(item.iter_markers("thorough")) or any(item.iter_markers("golden"))
-    as_for_users = (repeats and not sampled) or any(item.iter_markers("optimised"))
+    left_out = path.startswith(SAMPLED) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 4
+    thorough = any(item.iter_markers("thorough")) and not left_out
+    as_for_users = thorough or any(item.iter_markers("optimised"))
     haste.switch(path.startswith(COMPILED_IN_HASTE) and not as_for_users)
 
 
