@@ -91,8 +91,8 @@ def steps_between(use: Use, x: Data, place: int, begin: int, end: int | None) ->
         return use.build.data(edge_of(use, x.node, begin == -1), ones)
     end = None if end is not None and end > MOST_STEPS else end
     is_empty = end is not None and (begin < 0) == (end < 0) and begin >= end
-    if is_empty or begin > MOST_STEPS or min(begin, end or 0) < -MOST_STEPS:
-        raise Unusable(f"of the axis '{word}' it takes the steps {begin} to {end}")
+    if is_empty or len(x.words) < 2 or begin > MOST_STEPS or min(begin, end or 0) < -MOST_STEPS:
+        raise Unusable(f"of the axis '{word}' only the first or last step can be taken")
     flags = [_is_from(use, x.node, begin)] if begin else []
     if end is not None:
         flags.append(use.build.node("Minus", use.build.number(1), _is_from(use, x.node, end)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
@@ -542,7 +542,7 @@ def _distributed(learner: Learner, after: int, block: BlockMomentumOptions | Non
         raise ArgumentError("this learner is one of several workers already")
     if not is_number(after) or after < 0:
         raise ArgumentError(f"the samples before workers train together are a number from 0 on, not {after!r}")
-    fields = {name: getattr(learner, name) for name in Learner.__dataclass_fields__}
-    distributed = DistributedLearner(**fields, after=int(after), block=block)
+    values = {field.name: getattr(learner, field.name) for field in fields(Learner)}
+    distributed = DistributedLearner(**values, after=int(after), block=block)
     distributed.size, distributed.of_sums = learner.size, learner.of_sums
     return distributed

@@ -102,3 +102,18 @@ def test_a_placeholder_that_is_replaced_is_no_longer_waited_for() -> None:
         _ = y.shape
     y.replace_placeholders({x: C.input_variable(5)})
     assert y.shape == (2,) and C.reshape(y, (1, 2)).shape == (1, 2)
+
+
+@pytest.mark.parametrize("made", [lambda x: C.reduce_sum(x), lambda x: C.argmax(x, axis=0), lambda x: C.reshape(x, 6)])
+def test_one_step_beside_all_steps_keeps_the_steps(made):
+    one, steps = C.input_variable((2, 3)), C.sequence.input_variable(3)
+    first, second = C.placeholder(), C.placeholder()
+    later = made(C.less(first, second)).clone("share", {first: one, second: steps})
+    assert later.output.dynamic_axes == made(C.less(one, steps)).dynamic_axes == steps.dynamic_axes
+
+
+def test_operands_of_a_criterion_that_do_not_fit_are_refused_later():
+    output, target = C.placeholder(), C.placeholder()
+    error, given = C.squared_error(output, target), {output: C.input_variable(2), target: C.input_variable(())}
+    with pytest.raises(UserError, match="the first two must have the same shape"):
+        _ = error.clone("share", given).shape

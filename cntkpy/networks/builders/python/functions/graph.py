@@ -216,8 +216,9 @@ def inferred(root: NodeValue) -> Inferred:
         network.validate(exact_axes=True)
     except UserError:
         return _of_node(make([root], {"output": [root]}).nodes[root])  # knows all names for the message
-    if any(_looks_along_time(node) and not _has_steps(node) for node in made.values()):
-        return _of_node(make([root], {"output": [root]}).nodes[root])  # refuses it
+    is_criterion = any(value in CRITERIA or node.kind.pairwise for value, node in made.items())
+    if is_criterion or any(_looks_along_time(node) and not _has_steps(node) for node in made.values()):
+        return _of_node(make([root], {"output": [root]}).nodes[root])  # refuses what does not fit
     for value, node in made.items():
         if node.is_parameter and value.shape is not None and 0 in value.shape:
             value.shape = node.shape

@@ -36,6 +36,7 @@ from cntkpy.networks.builders.python.functions.nodes import (
     settle,
 )
 from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
+from cntkpy.networks.graph.axes import single_beside_steps
 from cntkpy.networks.graph.network import Network
 from cntkpy.networks.graph.node import Node, NodeKind
 from cntkpy.networks.graph.validate import above_nodes, infer_known
@@ -342,6 +343,8 @@ def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -
     infer_known(list(made.values()), strict)
     if not calls.is_inside_step():
         unsettled = {node for value, node in made.items() if not _is_settled_leaf(value)}
+        # One step per sequence beside all steps: `graph.inferred` repeats it, which changes the axis of the result.
+        unsettled |= {node for node in made.values() if node.inputs and single_beside_steps(node) is not None}
         above = above_nodes(unsettled, network.nodes.values())
         settle({value: node for value, node in made.items() if node not in above})
     return {value: node.shape for value, node in made.items() if node.shape is not None and 0 not in node.shape}
