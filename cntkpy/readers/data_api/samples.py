@@ -36,6 +36,7 @@ class Samples:
         lengths: Samples of each sequence, int64[N]; None without an axis for them, or when all are T long.
         continued: Whether each sequence resumes from the one before, bool[N]; None: nothing is known of that.
         has_steps: Whether it is known if there is an axis of steps. Of an array alone it is not.
+        of_classes: Whether `Value.one_hot` made them: the classes of one sequence may be samples of a minibatch.
     """
 
     sample_shape: tuple[int, ...]
@@ -45,6 +46,7 @@ class Samples:
     lengths: np.ndarray | None = None
     continued: np.ndarray | None = None
     has_steps: bool = True
+    of_classes: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -101,7 +103,7 @@ class Samples:
             if self.lengths is None and self.form == ARRAY:
                 return batch_of(self.rows, axes)
             lengths = self.length_of_each
-            if self._is_batch(axes, len(lengths)):
+            if self.of_classes and axes.dynamic == 1 and len(lengths) == 1:
                 lengths = np.ones(int(lengths[0]), np.int64)
             return rows_of(self.rows, lengths, axes)
         assert self.array is not None
@@ -109,13 +111,7 @@ class Samples:
             return of_array(self.array, axes)
         if self.form == ITEMS:
             return items_of(self.array, axes)
-        if self.lengths is None and self._is_batch(axes, len(self.array)):
-            return of_array(self.array[0], axes)
         return sequences_of(self.array, self.lengths, axes, self.form == PACKED)
-
-    def _is_batch(self, axes: InputAxes, count: int) -> bool:
-        """Return whether the steps of the only sequence of a value are samples of an input without a sequence axis."""
-        return axes.dynamic == 1 and count == 1 and self.form != PACKED
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each step of each sequence is a sample, bool[N, T], and whether the sequence begins there."""
@@ -301,7 +297,9 @@ def one_hot_samples(batch: Any, num_classes: int | tuple[int, ...], dtype: Any) 
         ones = np.ones(len(columns), dtype)
         size = (len(classes) // inner, int(np.prod(shape)))
         matrices.append(scipy_sparse().csr_matrix((ones, (position[keep] // inner, columns)), shape=size))
-    return samples_of(matrices[0] if flat else matrices, None, shape)
+    samples = samples_of(matrices[0] if flat else matrices, None, shape)
+    samples.of_classes = True
+    return samples
 
 
 def scipy_sparse() -> Any:
