@@ -64,7 +64,7 @@ def _read(value: Any, text: Text) -> Any:
     if number == _PLACE:
         return Place(text, *items)
     if number >= 0:
-        make: Callable[..., Any] = _CLASSES[number]
+        make: Callable[..., Any] = cast("Callable[..., Any]", _CLASSES[number])
         return make(Place(text, items[0], items[1]), *[_read(part, text) for part in items[2:]])
     parts: list[Any] = [_read(part, text) for part in items]
     if number == _MEMBERS:
