@@ -37,7 +37,6 @@ from cntkpy.cntk_config.base.systems import cores, memory
 from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.networks.arrays.lazy import cache_folder, default_device, jax
 from cntkpy.networks.compile.cuda_graphs import compile_lowered
-from cntkpy.networks.compile.options import compiler_options
 from cntkpy.networks.graph.network import Network, Node
 
 if TYPE_CHECKING:
@@ -171,8 +170,7 @@ class Program:
             return tuple(results)
 
         program.__name__ = name
-        options = compiler_options(self._devices or (default_device(),))
-        return jax.jit(program, donate_argnums=tuple(range(donated)), compiler_options=options), trees
+        return jax.jit(program, donate_argnums=tuple(range(donated))), trees
 
     def _find(
         self,

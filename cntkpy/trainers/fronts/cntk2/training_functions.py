@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cntkpy.networks.arrays.batch import Batch
-from cntkpy.networks.arrays.lazy import default_device, jax
+from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.compile.evaluate import compile_network
-from cntkpy.networks.compile.options import compiler_options
 from cntkpy.networks.graph.network import ValidatedNetwork
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class TrainingFunctions:
 
         Dropout is active, batch normalisation takes the statistics of the minibatch.
         """
-        return jax.jit(self._function, compiler_options=compiler_options((default_device(),)))
+        return jax.jit(self._function)
 
     @cached_property
     def gradients(self) -> Callable[..., GradientsOfPass]:
@@ -69,7 +68,7 @@ class TrainingFunctions:
             _, pull_back, (outcome, after) = jax.vjp(outputs, *variables, has_aux=True)
             return outcome, after, pull_back(roots)
 
-        return jax.jit(function, compiler_options=compiler_options((default_device(),)))
+        return jax.jit(function)
 
     def shapes(self, arguments: PassArguments) -> Mapping[str, ShapeDtypeStruct]:
         """Return the shapes and types of what `values` computes, by name, without computing it.
