@@ -157,7 +157,7 @@ def few_terms(window: Window, groups: int) -> Convolve:
         return to_x, to_kernel
 
     def forward(x: Array, kernel: Array) -> tuple[Array, Residuals]:
-        if groups == 1:  # with the gradients, a training of MNIST's two convolutions takes 1.9 times as long with the sum
+        if groups == 1:  # with its gradients, a training of two convolutions takes 1.9 times as long with the sum
             return by_groups(x, kernel, window, groups), (x, kernel)
         return primal(x, kernel), (x, kernel)
 
