@@ -139,21 +139,17 @@ HASTY = ("cntkpy", "commands", "networks", "readers", "trainers")
 COMPILED_IN_HASTE = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in HASTY)
 """Tests of what programs mean, not of how fast or to which last bit they compute it: XLA optimises little for them.
 
-All others, and what is marked `thorough` or `optimised`, have the programs that users have.
+All others, and what is marked `optimised`, have the programs that users have. So has every fourth thorough test, which
+a digest of its name chooses: they take three times as long.
 """
-SAMPLED = tuple(f"{ROOT / 'tests/networks' / name}{os.sep}" for name in ("nodes", "onnx"))
-"""Where thorough tests have hundreds of cases of small programs: every fourth case has those that users have, which
-take three times as long."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Whether XLA optimises for a test and its fixtures; processes that the test starts do as it does."""
-    path = str(item.path)
-    left_out = path.startswith(SAMPLED) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 4
-    thorough = any(item.iter_markers("thorough")) and not left_out
-    as_for_users = thorough or any(item.iter_markers("optimised"))
-    haste.switch(path.startswith(COMPILED_IN_HASTE) and not as_for_users)
+    marks = {mark.name for mark in item.iter_markers()}
+    as_for_users = "optimised" in marks or ("thorough" in marks and zlib.crc32(item.nodeid.encode()) % 4 == 0)
+    haste.switch(str(item.path).startswith(COMPILED_IN_HASTE) and not as_for_users)
 
 
 @pytest.fixture(autouse=True)
