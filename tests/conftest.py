@@ -51,6 +51,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `sampled` two of three are thorough; digests of their names choose them."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in cases.values():
+        several.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        for item in several[(len(several) + 2) // 3 :]:
+            item.add_marker(pytest.mark.thorough)
+
+
 @dataclass(frozen=True)
 class Result:
     """What a run left behind."""

@@ -599,6 +599,7 @@ OF_SEQUENCES = {
 
 
 @pytest.mark.parametrize("name", OF_SEQUENCES)
+@pytest.mark.sampled
 def test_sequences(name: str) -> None:
     function, expected = OF_SEQUENCES[name]
     x = C.sequence.input_variable(2)

@@ -264,6 +264,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("text", "options", "said"), [case[1:] for case in TAKEN], ids=[case[0] for case in TAKEN])
+@pytest.mark.sampled
 def test_tables_that_are_taken(cntkpy, tmp_path: Path, text: str, options, said: list[str]) -> None:
     """The message says what was done with each column, and the data fit the configuration."""
     target = [] if "--target" in options else ["--target", "y"]

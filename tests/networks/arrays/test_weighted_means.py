@@ -31,6 +31,7 @@ def pulled_back(scores: Any, rows: Any, factors: Any) -> Any:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 @pytest.mark.parametrize("lead", [(), (1, 1), (2, 3)])
+@pytest.mark.sampled
 def test_values_and_gradients(lead: tuple[int, ...], dtype: Any, tolerance: float) -> None:
     scores, rows, factors = numbers(lead, dtype)
     weights = softmax(scores)

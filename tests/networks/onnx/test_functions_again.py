@@ -40,6 +40,7 @@ def _again(function, path):
 
 
 @pytest.mark.parametrize("name", OF_SEQUENCES)
+@pytest.mark.sampled
 def test_sequences(name, tmp_path):
     function = OF_SEQUENCES[name](C.sequence.input_variable(4))
     again = _again(function, tmp_path / "f.onnx")

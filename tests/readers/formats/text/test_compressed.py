@@ -131,6 +131,7 @@ def minibatches(path: str, more: str = "", size: int = 64) -> list[Any]:
 @pytest.mark.parametrize(
     "order", ["randomize=false", "randomize=true", "randomize=true;multiThreadedDeserialization=true"]
 )
+@pytest.mark.sampled
 def test_the_same_minibatches_as_of_the_plain_file(pack: Pack, order: str) -> None:
     text = ctf(700)
     Path("plain").write_bytes(text)
@@ -138,6 +139,7 @@ def test_the_same_minibatches_as_of_the_plain_file(pack: Pack, order: str) -> No
     assert minibatches("packed", order) == minibatches("plain", order)
 
 
+@pytest.mark.sampled
 def test_more_text_than_is_read_at_a_time(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces, blocks and chunks end anywhere, and little of the text is kept."""
     text = ctf(9000)
@@ -221,6 +223,7 @@ def random_text(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", PACKS)
+@pytest.mark.sampled
 def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(300_000)
     monkeypatch.setattr(recent, "RECENT", 1)
@@ -385,6 +388,7 @@ def test_damaged_files(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.malformed
+@pytest.mark.sampled
 def test_mutated_files_are_read_or_refused(pack: Pack) -> None:
     """Never anything but data or one error that names the file."""
     content, draw, refused = pack(ctf(300)), random.Random(2), 0

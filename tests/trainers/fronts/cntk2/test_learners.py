@@ -151,6 +151,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.sampled
 def test_formulas(name: str) -> None:
     make, step = RULES[name]
     np.testing.assert_allclose(train(make), by_hand(step), rtol=2e-5, atol=2e-6)
