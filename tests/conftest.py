@@ -152,17 +152,21 @@ HASTY = ("cntkpy", "commands", "networks", "readers", "trainers")
 COMPILED_IN_HASTE = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in HASTY)
 """Tests of what programs mean, not of how fast or to which last bit they compute it: XLA optimises little for them.
 
-All others, and what is marked `optimised`, have the programs that users have. So has every fourth thorough test, which
-a digest of its name chooses: they take three times as long.
+All others, and what is marked `optimised`, have the programs that users have. So has every fourth file of thorough
+tests, and of the folders of `SAMPLED` every fourth thorough case, which a digest of the name chooses: they take three
+times as long. The cases of a file often share what a fixture has computed, and have to agree with it bit for bit.
 """
+SAMPLED = tuple(f"{ROOT / 'tests/networks' / name}{os.sep}" for name in ("nodes", "onnx"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Whether XLA optimises for a test and its fixtures; processes that the test starts do as it does."""
     marks = {mark.name for mark in item.iter_markers()}
-    as_for_users = "optimised" in marks or ("thorough" in marks and zlib.crc32(item.nodeid.encode()) % 4 == 0)
-    haste.switch(str(item.path).startswith(COMPILED_IN_HASTE) and not as_for_users)
+    path = str(item.path)
+    name = item.nodeid if path.startswith(SAMPLED) else item.nodeid.partition("::")[0]
+    as_for_users = "optimised" in marks or ("thorough" in marks and zlib.crc32(name.encode()) % 4 == 0)
+    haste.switch(path.startswith(COMPILED_IN_HASTE) and not as_for_users)
 
 
 @pytest.fixture(autouse=True)

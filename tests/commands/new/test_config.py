@@ -36,6 +36,7 @@ def parts(rows: list[dict[str, str]], target: str) -> tuple[np.ndarray, np.ndarr
     return (numbers < 0.8) & known, (numbers >= 0.9) & known
 
 
+@pytest.mark.thorough
 def test_regression(cntkpy, tmp_path: Path) -> None:
     """Mixed columns with missing values: as good as least squares on the same rows."""
     tables.houses(tmp_path / "houses.csv")
@@ -329,6 +330,7 @@ def test_a_model_of_before_is_named(cntkpy, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "feather"])
+@pytest.mark.sampled
 def test_files_with_types(cntkpy, tmp_path: Path, kind: str) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.feather

@@ -73,6 +73,7 @@ def test_scores_that_are_large_and_rows_that_are_masked() -> None:
 
 
 @pytest.mark.parametrize("short", [np.float16, "bfloat16"])
+@pytest.mark.sampled
 def test_rows_of_a_shorter_type(short: Any) -> None:
     """Means are of the type of the rows; the softmax and its gradient are of that of the scores."""
     scores, rows, factors = numbers((2,), np.float32)

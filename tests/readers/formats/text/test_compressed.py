@@ -169,6 +169,7 @@ def test_ids_that_are_texts_and_places_of_errors(pack: Pack) -> None:
     assert [key for key in keys if key != "u290"] == [f"u{i}" for i in range(300) if i != 290]
 
 
+@pytest.mark.sampled
 def test_other_texts(pack: Pack) -> None:
     """UCI, lists, CSV, and what check looks at."""
     rows = "".join(f"{i % 3} {i} {i / 2}\n" for i in range(400))
@@ -409,6 +410,7 @@ def test_mutated_files_are_read_or_refused(pack: Pack) -> None:
 
 @pytest.mark.malformed
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.sampled
 def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without end, and far more text than the file can hold, are refused early; no piece is large."""
     text = b"|x 1 2 |y 0:1 |" + bytes(30 << 20)
@@ -477,6 +479,7 @@ def test_all_files_together_keep_so_much(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.malformed
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.sampled
 def test_many_short_streams(kind: str) -> None:
     """Time and memory are those of the text, not the square of the number of streams."""
     streams = [PACKS[kind](b"|x 1 2 |y 0:1\n")] * 20_000

@@ -187,6 +187,7 @@ def test_a_rate_per_sample_is_that_of_the_sum() -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.sampled
 def test_gradients_that_a_program_computes(name: str) -> None:
     make, step = RULES[name]
     w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0], np.float32))
