@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
 from cntkpy.networks.builders.python.functions.blocks import (
     Block,
     block_of,
@@ -370,10 +371,15 @@ def variable_text(variable: Any) -> str:
     if kind == "Placeholder":
         return f"Placeholder('{name}', [???], [???])"
     try:
-        sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(("#", "*")[: len(variable.dynamic_axes)])
+        sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(map(_axis_text, variable.dynamic_axes))
     except OpenShape:
         sizes = axes = "???"
     return f"{kind}('{name}', [{axes}], [{sizes}])"
+
+
+def _axis_text(axis: Axis) -> str:
+    """Return the sign of the batch or of the default sequence axis, or the name of another axis."""
+    return "#" if axis.is_batch_axis else "*" if axis.name == DEFAULT_AXIS else axis.name
 
 
 def signature_text(function: Any, name: str = "") -> str:
