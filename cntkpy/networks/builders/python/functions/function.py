@@ -44,6 +44,7 @@ from cntkpy.networks.builders.python.functions.leaves import (
     UNKNOWN,
     adopting_constant,
     data_input,
+    with_counts,
 )
 from cntkpy.networks.builders.python.functions.mixins.called import Called
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
@@ -261,8 +262,8 @@ class Variable(Operators, Valued):
 
     def _leaves(self) -> list[Function]:
         """Return the leaves in the order of a walk; those of a model that was read have its order among themselves."""
-        leaves = graph.leaves(self.roots, self._all())
-        return [Function(node) for node in leaves]
+        nodes = self._all()
+        return [Function(node) for node in with_counts(graph.leaves(self.roots, nodes), nodes)]
 
     @property
     def placeholders(self) -> tuple[Function, ...]:

@@ -31,6 +31,7 @@ from cntkpy.networks.builders.python.functions.blocks import (
 )
 from cntkpy.networks.builders.python.functions.cells import OPTIONS
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
+from cntkpy.networks.builders.python.functions.leaves import counts_of, with_counts
 from cntkpy.networks.builders.python.functions.nodes import ordered, type_text
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host.kinds import HOST
@@ -124,9 +125,11 @@ class Structure:
                 return tuple(map(self._of, shown.operands))
             operands = calls.inputs_of(node)
             written = written_operands(node)
-            return tuple(map(self._of, written if set(written) == set(operands) else operands))
+            in_order = written if set(written) == set(operands) else operands
+            return tuple(map(self._of, (*in_order, *counts_of(node))))
         members = set(ordered(self.roots))
-        leaves = leaves_in_order(self.roots, members - set(block.operands))
+        members -= set(block.operands)
+        leaves = with_counts(leaves_in_order(self.roots, members), members)
         return tuple(map(self._of, (*leaves, *block.operands)))
 
     @property
