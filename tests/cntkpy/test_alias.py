@@ -104,6 +104,7 @@ def test_another_package_is_not_hidden_silently(tmp_path: Path) -> None:
         ("import cntk.learners.adams", "did you mean 'adam'?"),
     ],
 )
+@pytest.mark.sampled
 def test_what_is_missing_says_what_there_is(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(f"import cntk\n{line}\n")
     done = run("-m", "cntkpy.compat", "p.py", folder=tmp_path)

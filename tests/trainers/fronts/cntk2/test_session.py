@@ -129,6 +129,7 @@ def test_a_callback_ends_training(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("frequency", [None, sys.maxsize, (sys.maxsize, DataUnit.minibatch)])
+@pytest.mark.sampled
 def test_a_cross_validation_without_frequency_is_at_the_end(tmp_path, frequency) -> None:
     trainer, x, y, _ = parts()
     source, seen = ctf(tmp_path, max_sweeps=2), []
