@@ -90,7 +90,6 @@ def test_the_results_are_those_of_jit(folder: Path) -> None:
         assert values(traced.program()(state(), GIVEN, 3)) == values(expected)
 
 
-@pytest.mark.optimised
 def test_freed_memory_is_given_back_before_and_after_compiling_and_after_reading(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
