@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.nodes.images import spread
-from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last, each_channel, few_terms
+from cntkpy.networks.nodes.images.channels_last import _axes, channels_last, each_channel, few_terms
+from cntkpy.networks.nodes.images.windows import Window
 
 axis_options = st.tuples(
     st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-1, 4), st.integers(-1, 4)
