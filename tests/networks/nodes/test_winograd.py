@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cntkpy.networks.arrays.lazy import jax, jnp
-from cntkpy.networks.nodes.images import winograd
+from cntkpy.networks.nodes.images import windows, winograd
 from cntkpy.networks.nodes.images.channels_last import channels_last
 from cntkpy.networks.nodes.images.windows import Window
 
@@ -40,7 +40,7 @@ def test_values_and_the_gradient_of_the_kernel(samples: int, sizes, padding, at_
     expected, back = jax.vjp(lambda kernel: by_xla(window, x, kernel), kernel)
     slopes = jnp.asarray(random.integers(-8, 9, expected.shape), np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(winograd, "ELEMENTS_AT_ONCE", at_once)
+        patch.setattr(windows, "ELEMENTS_AT_ONCE", at_once)
         np.testing.assert_array_equal(winograd.convolve(x, kernel, window), expected)
         np.testing.assert_array_equal(winograd.to_kernel(x, slopes, window), back(slopes)[0])
 

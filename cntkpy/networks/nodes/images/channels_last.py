@@ -24,7 +24,7 @@ from cntkpy.networks.arrays.lazy import (
 )
 from cntkpy.networks.nodes.images import winograd
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread, phase_by_phase
-from cntkpy.networks.nodes.images.windows import Padding, Sizes, Window, moved, spread
+from cntkpy.networks.nodes.images.windows import Padding, Sizes, Window, moved, rounds, spread
 
 Convolve = Callable[[Array, Array], Array]
 """A convolution of images and kernels."""
@@ -40,6 +40,9 @@ FEW_MAPS = 16
 
 FEW_CHANNELS = 4
 """Most channels of a group for which a sum of weighted images is faster than a convolution for each group."""
+
+CHANNELS_OF_PRODUCTS = 64
+"""Fewest channels, and half of the maps, for which products with windows that overlap are faster."""
 
 SAMPLES_AT_ONCE = 16
 """Samples whose products are added in one expression, element by element; each adds to the time of compilation."""
@@ -78,6 +81,8 @@ def channels_last(window: Window) -> Convolve:
         to_x = channels_last(Window(window.spread, inside, window.stride, window.kernel_spread))
         if on_cpu and dense and _are_apart(window, taps):
             return to_x(g, turned), _gradient_by_product(x, g, taps, window).reshape(kernel.shape)
+        if on_cpu and dense and _share_few(window, kernel.shape):
+            return to_x(g, turned), _gradient_in_rounds(x, g, taps, window).reshape(kernel.shape)
         if on_cpu and winograd.is_faster(x, kernel, window, to_kernel=True):
             return to_x(g, turned), winograd.to_kernel(x, g, window)
         if on_cpu and dense and set(window.stride) == {1} and x.shape[-1] >= 2 * g.shape[-1]:
@@ -222,6 +227,24 @@ def _are_apart(window: Window, taps: Sizes) -> bool:
     """Return whether windows have no element in common and lie inside of the operand."""
     apart = all(count == 1 or count == step for count, step in zip(taps, window.stride, strict=True))
     return apart and set(window.kernel_spread) == {1} and not any(map(any, window.padding))
+
+
+def _share_few(window: Window, kernel: Sizes) -> bool:
+    """Return whether windows of 3x3 elements lie two elements apart, with channels enough for products."""
+    near = kernel[:-2] == (3, 3) and window.stride == (2, 2) and window.kernel_spread == (1, 1)
+    return near and kernel[-2] >= CHANNELS_OF_PRODUCTS and kernel[-1] >= 2 * CHANNELS_OF_PRODUCTS
+
+
+def _gradient_in_rounds(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
+    """Return what `_gradient_by_product` returns, as a sum over rounds of samples."""
+
+    def add(total: Array, some: tuple[Array, Array]) -> tuple[Array, None]:
+        return total + _gradient_by_product(*some, taps, window), None
+
+    images = rounds(x)
+    slopes = g.reshape(*images.shape[:2], *g.shape[1:])
+    total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps) * x.shape[-1], g.shape[-1]), x.dtype), (images, slopes))
+    return total
 
 
 def _gradient_by_product(x: Array, g: Array, taps: Sizes, window: Window) -> Array:

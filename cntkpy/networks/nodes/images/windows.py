@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,6 +11,9 @@ from cntkpy.networks.arrays.lazy import Array, jax, jnp
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
+
+ELEMENTS_AT_ONCE = 2**18
+"""Most elements of the images of one round: what is computed of them, up to four times as much, stays in a cache."""
 
 
 class Window(NamedTuple):
@@ -25,6 +29,13 @@ class Window(NamedTuple):
     padding: Padding
     spread: Sizes
     kernel_spread: Sizes
+
+
+def rounds(x: Array) -> Array:
+    """Return images with an axis for rounds in front."""
+    most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
+    count = max(count for count in range(1, min(most, len(x)) + 1) if len(x) % count == 0)
+    return x.reshape(-1, count, *x.shape[1:])
 
 
 def moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:

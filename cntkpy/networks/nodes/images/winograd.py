@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp, row_major
 from cntkpy.networks.nodes.images.spread import Axis, interleaved
-from cntkpy.networks.nodes.images.windows import Window, moved
+from cntkpy.networks.nodes.images.windows import Window, moved, rounds
 
 TILE, RESULTS, TAPS = 4, 2, 3
 """Elements along one axis: of a tile, of its results, and of a kernel."""
@@ -24,9 +24,6 @@ FEWEST_CHANNELS, FEWEST_OF_SLOPES = 32, 128
 
 FEWEST_TILES = 64
 """Tiles from which the sums of the kernel's elements take less time than the products that they save."""
-
-ELEMENTS_AT_ONCE = 2**18
-"""Most elements of the images of one round, whose tiles have four times as many: they stay in the processor's cache."""
 
 Matrix = tuple[tuple[float, ...], ...]
 OF_IMAGE: Matrix = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
@@ -64,7 +61,7 @@ def convolve(x: Array, kernel: Array, window: Window) -> Array:
         ]
         return interleaved(_sums(_turned(OF_SLOPES), products), axes)
 
-    parts = jax.lax.map(some, _rounds(x))
+    parts = jax.lax.map(some, rounds(x))
     return parts.reshape(len(x), *parts.shape[2:])
 
 
@@ -74,13 +71,13 @@ def to_kernel(x: Array, g: Array, window: Window) -> Array:
     apart = Window((RESULTS, RESULTS), beyond, (1, 1), (1, 1))
 
     def add(totals: list[Array], some: tuple[Array, Array]) -> tuple[list[Array], None]:
-        images, slopes = some
-        parts = _sums(OF_IMAGE, _tiles(images, window)), _sums(OF_SLOPES, list(moved(slopes, (RESULTS,) * 2, apart)))
+        x, slopes = some
+        parts = _sums(OF_IMAGE, _tiles(x, window)), _sums(OF_SLOPES, list(moved(slopes, (RESULTS,) * 2, apart)))
         return list(map(_with_product, totals, *parts)), None
 
-    rounds = _rounds(x)
+    images = rounds(x)
     zeros = [jnp.zeros((x.shape[-1], g.shape[-1]), x.dtype)] * TILE**2
-    totals, _ = jax.lax.scan(add, zeros, (rounds, g.reshape(*rounds.shape[:2], *g.shape[1:])))
+    totals, _ = jax.lax.scan(add, zeros, (images, g.reshape(*images.shape[:2], *g.shape[1:])))
     gradient = _sums(_turned(OF_KERNEL), totals)
     return jnp.stack(gradient).reshape(TAPS, TAPS, *gradient[0].shape)
 
@@ -93,13 +90,6 @@ def _with_product(total: Array, images: Array, slopes: Array) -> Array:
 def _results(x: Array, window: Window) -> list[int]:
     """Return the windows along each axis."""
     return [size + sum(pair) - TAPS + 1 for size, pair in zip(x.shape[1:-1], window.padding, strict=True)]
-
-
-def _rounds(x: Array) -> Array:
-    """Return images with an axis for rounds in front."""
-    most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
-    count = max(count for count in range(1, min(most, len(x)) + 1) if len(x) % count == 0)
-    return x.reshape(-1, count, *x.shape[1:])
 
 
 def _tiles(x: Array, window: Window) -> list[Array]:
