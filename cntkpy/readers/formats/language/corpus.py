@@ -128,7 +128,8 @@ class Corpus:
                     data = data[: data.rfind(b"\n") + 1]
                 elif not data.endswith(b"\n"):
                     data += b"\n"
-                part = self._scan(np.frombuffer(bytearray(data), np.uint8), place, final, parts) if data else None
+                text = np.frombuffer(bytearray(data + bytes(k.PADDING)), np.uint8, len(data))
+                part = self._scan(text, place, final, parts) if data else None
                 if part is None or part.end.offset == place.offset:
                     size *= 2  # a line or a sentence is longer than the piece
                     believe(self._data, size, place.offset)
