@@ -69,12 +69,12 @@ class LabelMap:
         return number
 
     def _make_table(self) -> None:
-        """Make one with room for three times as many labels at least.
+        """Make one that labels fill to a third at most; one that is half full is made anew.
 
         Its lines are the hash of a label, and twice its id, one more for a label of less than eight bytes; -1 if empty.
         """
         count, size = len(self.ids), 256
-        while 2 * (3 * count + 1) > size:
+        while 3 * (count + 1) > size:
             size *= 2
         self.table = np.full((size, 2), -1, np.int64)
         starts, lines = self.starts[: count + 1], np.arange(count)

@@ -92,7 +92,7 @@ def number_of(begin: Int, length: Int, h: Int, names: Bytes, starts: Int64s, tab
             number = entry >> 1
             if short:
                 return number
-            first = starts[number]
+            first = int(starts[number])
             if starts[number + 1] - first == length and _same(begin, names.ctypes.data + first, length):
                 return number
         place = (place + 1) & (len(table) - 1)
