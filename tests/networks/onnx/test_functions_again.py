@@ -58,6 +58,32 @@ def test_samples(name, tmp_path):
     np.testing.assert_allclose(again.eval(SAMPLES), function.eval(SAMPLES), rtol=1e-6)
 
 
+WITHOUT_DATA = {
+    "elements": lambda: C.abs([-1.0, 2.0]),
+    "a number": lambda: C.reduce_sum([[1.0, 2.0], [3.0, 4.0]]) + 1,
+    "a parameter": lambda: C.parameter((2, 3), init=2) * 3,
+    "two outputs": lambda: C.top_k([1.0, 5.0, 2.0], 2),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_functions_without_data(name, tmp_path):
+    function = WITHOUT_DATA[name]()
+    again = _again(function, tmp_path / "f.onnx")
+    assert again.arguments == () and [o.shape for o in again.outputs] == [o.shape for o in function.outputs]
+    expected, values = function.eval(), again.eval()
+    if isinstance(expected, dict):
+        expected, values = list(expected.values()), list(values.values())
+    assert all(np.array_equal(a, b) for a, b in zip(np.atleast_1d(expected), np.atleast_1d(values), strict=True))
+
+
+def test_an_output_without_data_beside_one_of_data(tmp_path):
+    x = C.input_variable(2)
+    again = _again(C.combine([C.abs([-1.0, 2.0]), x + 1]), tmp_path / "f.onnx")
+    first, second = again.eval([[3, 4]]).values()
+    assert first.tolist() == [1, 2] and second.tolist() == [[4, 5]]
+
+
 def test_values_of_a_sequence_and_of_one_step(tmp_path):
     x, y = C.sequence.input_variable(4), C.input_variable(4)
     again = _again(x * y + C.sequence.broadcast_as(y, x), tmp_path / "f.onnx")

@@ -12,7 +12,17 @@ from cntkpy.networks.nodes.attention import onnx_scores
 from cntkpy.networks.nodes.onnx_support import joined
 from cntkpy.networks.nodes.onnx_support.building import Building, Rule, Use
 from cntkpy.networks.nodes.onnx_support.model import DEFAULT_DOMAINS, Model, Operator, Unreadable
-from cntkpy.networks.nodes.onnx_support.values import Array, Data, Joined, Longer, Scores, Step, Unusable, Value
+from cntkpy.networks.nodes.onnx_support.values import (
+    Array,
+    Data,
+    Joined,
+    Longer,
+    Scores,
+    Step,
+    Unusable,
+    Value,
+    varying,
+)
 from cntkpy.networks.nodes.recurrence import onnx_loops
 from cntkpy.networks.onnx.reading import constants
 
@@ -156,14 +166,24 @@ class Graph:
             else:
                 self.values[name] = Array(value, name if value.dtype.kind == "f" else "")
 
-    def usable(self, outputs: Sequence[str], operators: Sequence[Operator]) -> tuple[list[str], dict[str, str]]:
-        """Return the outputs of the model that are values of the network, and why the others are none."""
+    def usable(
+        self, outputs: Sequence[str], operators: Sequence[Operator], known: bool
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the outputs of the model that are values of the network, and why the others are none.
+
+        Args:
+            outputs: their names.
+            operators: of the model.
+            known: whether an output may be a constant.
+        """
         names: list[str] = []
         wrong: dict[str, str] = {}
         for name in outputs:
             value = self.values.get(name)
             if value is None:
                 wrong[name] = self._reason(name, operators)
+            elif known and isinstance(value, Array) and not varying(value.value) and not any(isinstance(axis, str) for axis in value.axes):
+                names.append(name)
             elif not isinstance(value, Data):
                 wrong[name] = "does not depend on its inputs"
             elif any(isinstance(axis, Joined) for axis in value.axes):
@@ -195,9 +215,11 @@ class Graph:
         """Put outputs of the model into the group of that name, under their own names."""
         building = self.building
         for name in outputs:
-            value = self.values[name]
+            value, network = self.values[name], building.network
+            if isinstance(value, Array):
+                value = Data(building.node("Pass", building.parameter(value), name=name), value.value.shape)
             assert isinstance(value, Data)
-            node, network = value.node, building.network
+            node = value.node
             if not value.dims:  # a number for each sample: the shape ()
                 node = building.node("NewReshape", node, dims=(), name=name)
             if node.kind.layout == "always" or node in network.groups["output"]:

@@ -106,7 +106,7 @@ def _build(model: Model, name: str, precision: str | None, way: Way) -> tuple[Va
         graph.run(model.operators)
     except Unusable as problem:
         raise UserError("BadModel", f"the ONNX model {name} cannot be used: {problem}") from None
-    outputs, wrong = graph.usable(model.outputs, model.operators)
+    outputs, wrong = graph.usable(model.outputs, model.operators, not model.inputs or LAYOUT in model.metadata)
     if not outputs and graph.refused:
         raise _error(name, graph.refused)
     if not outputs:
