@@ -30,6 +30,8 @@ OF_SAMPLES = {
     "distance": lambda x: C.cosine_distance(x, C.constant([1, 2, 3, 4])),
     "criterion": lambda x: C.squared_error(x, 2 * x),
     "the input": lambda x: C.sum([x]),
+    "the mean of the minibatch": lambda x: x - C.reduce_mean(x, C.Axis.default_batch_axis()),
+    "the largest element of the minibatch": lambda x: C.reduce_max(x, C.Axis.all_axes()),
 }
 
 

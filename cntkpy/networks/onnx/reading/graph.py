@@ -188,7 +188,7 @@ class Graph:
                 wrong[name] = "does not depend on its inputs"
             elif any(isinstance(axis, Joined) for axis in value.axes):
                 wrong[name] = f"joins axes of the minibatch: {list(value.axes)}"
-            elif value.node.kind.layout != "always" and not value.node.has_layout:
+            elif not known and value.node.kind.layout != "always" and not value.node.has_layout:
                 wrong[name] = "is one value for all samples of a minibatch"
             else:
                 names.append(name)
