@@ -182,7 +182,12 @@ class Graph:
             value = self.values.get(name)
             if value is None:
                 wrong[name] = self._reason(name, operators)
-            elif known and isinstance(value, Array) and not varying(value.value) and not any(isinstance(axis, str) for axis in value.axes):
+            elif (
+                known
+                and isinstance(value, Array)
+                and not varying(value.value)
+                and not any(isinstance(axis, str) for axis in value.axes)
+            ):
                 names.append(name)
             elif not isinstance(value, Data):
                 wrong[name] = "does not depend on its inputs"
