@@ -79,6 +79,54 @@ def test_functions_without_data(name, tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(np.atleast_1d(expected), np.atleast_1d(values), strict=True))
 
 
+LAYERS = C.layers
+OF_ANY_PICTURE = {
+    "convolution": LAYERS.Convolution2D((3, 3), 4, pad=True, activation=C.relu),
+    "pooling and normalisation": LAYERS.Sequential(
+        [LAYERS.Convolution2D((3, 3), 4, strides=2), LAYERS.MaxPooling((2, 2), (2, 2)), LAYERS.BatchNormalization(1)]
+    ),
+    "means of channels of half a picture": LAYERS.Sequential(
+        [LAYERS.AveragePooling((2, 2), (2, 2)), LAYERS.GlobalAveragePooling(), LAYERS.Dense(2)]
+    ),
+    "largest elements": LAYERS.GlobalMaxPooling(),
+    "joined": lambda x: C.splice(x, x / (1 + C.reduce_sum(x * x, axis=[1, 2])), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", OF_ANY_PICTURE)
+def test_functions_of_pictures_of_any_size(name, tmp_path):
+    function = OF_ANY_PICTURE[name](C.input_variable((3, C.FreeDimension, C.FreeDimension)))
+    again = _again(function, tmp_path / "f.onnx")
+    assert again.shape == function.shape and again.arguments[0].shape == (3, C.FreeDimension, C.FreeDimension)
+    for size in (8, 9), (13, 10):
+        pictures = np.random.default_rng(1).normal(size=(2, 3, *size)).astype(np.float32)
+        values = again.eval(pictures)
+        np.testing.assert_allclose(values, function.eval(pictures), rtol=1e-5, atol=1e-5)
+        onnxruntime = pytest.importorskip("onnxruntime")
+        session = onnxruntime.InferenceSession(str(tmp_path / "f.onnx"), providers=["CPUExecutionProvider"])
+        np.testing.assert_allclose(session.run(None, {"Input": pictures})[0], values, rtol=1e-4, atol=1e-5)
+
+
+def test_operators_that_depend_on_a_free_size_are_refused(tmp_path):
+    x = C.input_variable((3, C.FreeDimension, C.FreeDimension))
+    padded = C.layers.Convolution2D((3, 3), 4, strides=2, pad=True)(x)  # the padding of an even size is another one
+    with pytest.raises(ValueError, match="operators of this function depend on sizes that are known with data only"):
+        padded.save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)
+    assert not (tmp_path / "f.onnx").exists()
+
+
+def test_a_file_that_says_other_free_sizes_is_refused(tmp_path):
+    function = C.layers.Convolution2D((3, 3), 4)(C.input_variable((3, C.FreeDimension, 5)))
+    _again(function, tmp_path / "f.onnx")
+    model = onnx.load(tmp_path / "f.onnx")
+    (entry,) = [entry for entry in model.metadata_props if entry.key == "cntkpy.free"]
+    for text in ("[]", '{"free_31_59": 3}', '{"free_31_59": [0, 1]}', '{"free_31_59": [100000, 3]}'):
+        entry.value = text
+        onnx.save(model, tmp_path / "f.onnx")
+        with pytest.raises(ValueError, match="at most two: time and batch"):
+            C.load_model(tmp_path / "f.onnx")
+
+
 def test_an_output_without_data_beside_one_of_data(tmp_path):
     x = C.input_variable(2)
     again = _again(C.combine([C.abs([-1.0, 2.0]), x + 1]), tmp_path / "f.onnx")
