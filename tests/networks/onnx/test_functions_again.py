@@ -20,6 +20,8 @@ OF_SEQUENCES = {
     "first at every step": lambda x: C.sequence.broadcast_as(C.sequence.first(x), x) * x,
     "steps from 1": lambda x: C.sequence.slice(x, 1, 0),
     "all steps but the last": lambda x: C.sequence.slice(x, 0, -1),
+    "the second step": lambda x: C.sequence.slice(x, 1, 2),
+    "the step before the last one": lambda x: C.sequence.slice(x, -2, -1),
     "two steps from the end": lambda x: C.sequence.slice(x, -2, 0) * 2,
     "the first step of all": lambda x: C.sequence.is_first(x) * C.reduce_sum(x),
     "the last step of all": lambda x: C.sequence.is_last(x) * C.reduce_sum(x),
