@@ -144,6 +144,22 @@ def test_values_of_a_sequence_and_of_one_step(tmp_path):
     np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("stabilized", [True, False])
+def test_attention_over_another_sequence(stabilized, tmp_path):
+    keys = C.sequence.input_variable(4, sequence_axis=C.Axis("source"), name="document")
+    query = C.sequence.input_variable(2, name="question")
+    attention = C.layers.AttentionModel(3, enable_self_stabilization=stabilized)
+    function = C.layers.Dense(2)(attention(C.layers.Recurrence(C.layers.GRU(3))(keys), query))
+    again = _again(function, tmp_path / "f.onnx")
+    assert [argument.name for argument in again.arguments] == ["document", "question"]
+    assert [node.operation for node in again.network.nodes.values()].count("AdditiveAttention") == 1
+    queries = [np.float32([[1, 2], [0, 1]]), np.float32([[3, -1]])]
+    expected = function.eval({keys: SEQUENCES, query: queries})
+    values = again.eval(dict(zip(again.arguments, (SEQUENCES, queries), strict=True)))
+    for value, wanted in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_a_step_that_is_repeated_is_one_expand(tmp_path):
     x = C.sequence.input_variable(4)
     C.sequence.broadcast_as(C.input_variable(4), x).save(tmp_path / "f.onnx", format=C.ModelFormat.ONNX)

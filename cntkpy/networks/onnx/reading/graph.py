@@ -8,7 +8,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.attention import onnx_scores
+from cntkpy.networks.nodes.attention import onnx_scores, onnx_sums
 from cntkpy.networks.nodes.onnx_support import joined
 from cntkpy.networks.nodes.onnx_support.building import Building, Rule, Use
 from cntkpy.networks.nodes.onnx_support.model import DEFAULT_DOMAINS, Model, Operator, Unreadable
@@ -19,6 +19,7 @@ from cntkpy.networks.nodes.onnx_support.values import (
     Longer,
     Scores,
     Step,
+    Sums,
     Unusable,
     Value,
     varying,
@@ -130,6 +131,8 @@ class Graph:
         rules = constants.RULES if constants.is_known(use) else self._rules
         if rules is self._rules and any(isinstance(operand, Scores) for operand in use.inputs):
             rules = onnx_scores.RULES if operator.key in onnx_scores.RULES else {operator.key: onnx_scores.refuse}
+        elif rules is self._rules and any(isinstance(operand, Sums) for operand in use.inputs):
+            rules = onnx_sums.RULES if operator.key in onnx_sums.RULES else {operator.key: onnx_sums.refuse}
         elif rules is self._rules and any(isinstance(operand, Step) for operand in use.inputs):
             rules = onnx_loops.OF_STEPS if operator.key in onnx_loops.OF_STEPS else {operator.key: onnx_loops.refuse}
         if operator.key not in rules:
