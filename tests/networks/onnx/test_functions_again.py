@@ -146,12 +146,12 @@ def test_values_of_a_sequence_and_of_one_step(tmp_path):
 
 @pytest.mark.parametrize("stabilized", [True, False])
 def test_attention_over_another_sequence(stabilized, tmp_path):
-    keys = C.sequence.input_variable(4, sequence_axis=C.Axis("source"), name="document")
-    query = C.sequence.input_variable(2, name="question")
+    keys = C.sequence.input_variable(4, sequence_axis=C.Axis("source"), name="keys")
+    query = C.sequence.input_variable(2, name="query")
     attention = C.layers.AttentionModel(3, enable_self_stabilization=stabilized)
     function = C.layers.Dense(2)(attention(C.layers.Recurrence(C.layers.GRU(3))(keys), query))
     again = _again(function, tmp_path / "f.onnx")
-    assert [argument.name for argument in again.arguments] == ["document", "question"]
+    assert [argument.name for argument in again.arguments] == ["keys", "query"]
     assert [node.operation for node in again.network.nodes.values()].count("AdditiveAttention") == 1
     queries = [np.float32([[1, 2], [0, 1]]), np.float32([[3, -1]])]
     expected = function.eval({keys: SEQUENCES, query: queries})
