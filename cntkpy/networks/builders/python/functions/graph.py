@@ -492,13 +492,13 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue], ends: Con
 
 
 def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
-    """Return a name for each node, the same in every program that makes the same network."""
+    """Return a name for each node, the same in every program that makes the same network; inputs keep theirs."""
     names: dict[NodeValue, str] = {}
     taken: dict[str, int] = {}
     taken_labels: dict[str, int] = {}
     labels: dict[str, str] = {}
     values = list(order)
-    for value in values:
+    for value in sorted(values, key=lambda value: value not in INPUTS):
         if value.name:
             names[value] = _free(value.name, taken)
     for value in values:
