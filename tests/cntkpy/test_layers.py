@@ -333,3 +333,11 @@ def test_default_arguments_of_a_function_keep_their_values() -> None:
     z = scaled(x)
     assert len(scaled.signature) == 1
     assert np.array_equal(z.eval({x: np.array([[1, 2]], np.float32)}), [[3, 6]])
+
+
+def test_arguments_of_steps_and_parameters_of_stabilizers_have_the_names_of_cntk() -> None:
+    lstm = C.layers.LSTM(3, use_peepholes=True, enable_self_stabilization=True)
+    assert [argument.name for argument in lstm.signature] == ["dh", "dc", "x"]
+    assert [[a.name for a in step.signature] for step in (C.layers.GRU(2), C.layers.RNNStep(2))] == [["dh", "x"]] * 2
+    names = [parameter.name for parameter in C.layers.Recurrence(lstm)(C.sequence.input_variable(2)).parameters]
+    assert sorted(names) == ["Cf", "Ci", "Co", "H", "W", "alpha", "alpha", "alpha", "b"]

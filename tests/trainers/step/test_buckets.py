@@ -254,10 +254,15 @@ def test_minibatches_that_come_one_by_one_wait_for_one_program():
 
 
 def test_minibatches_of_equal_sequences_have_close_shapes():
+    """The first one is not padded; those after it have one of few shapes."""
     buckets = Buckets()
-    assert buckets.fit(Shape(33, 20), 660, ragged=False) == Shape(40, 24)
-    assert buckets.fit(Shape(33, 20), 660, ragged=True) == Shape(40, 24)
+    assert buckets.fit(Shape(33, 20), 660, ragged=False) == Shape(33, 20)
+    assert buckets.fit(Shape(33, 20), 660, ragged=True) == Shape(33, 20)
+    assert buckets.fit(Shape(33, 21), 660, ragged=False) == Shape(40, 24)
+    assert Buckets().fit(Shape(33, 1), 660, ragged=False) == Shape(40, 1)
     assert Buckets().fit(Shape(33, 20), 660, ragged=True) == Shape(64, 24)
+    first = Buckets().fit(Shape(33, 20, ((33, 5),), (9,)), 660, ragged=False)
+    assert first == Shape(33, 20, ((48, 6),), (9,))
 
 
 def test_minibatches_of_frames_are_not_padded():

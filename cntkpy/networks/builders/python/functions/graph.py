@@ -83,6 +83,8 @@ class Model:
             self._take_options()
         dtype = self.network.dtype
         for cell, node, inlined in self._cells:
+            if cell.value is node.value is not None and cell.holder is cell.shows is None:
+                continue  # most often; arrays of cells and nodes are replaced, never changed in place
             if not node.is_parameter:
                 cell.release()
                 self.version += node.samples != cell.samples
@@ -92,7 +94,7 @@ class Model:
             if current is None:
                 continue
             array = current.astype(dtype, copy=False)
-            if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
+            if array is node.value:
                 continue
             self.version += 1
             if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
@@ -490,13 +492,13 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue], ends: Con
 
 
 def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
-    """Return a name for each node, the same in every program that makes the same network."""
+    """Return a name for each node, the same in every program that makes the same network; inputs keep theirs."""
     names: dict[NodeValue, str] = {}
     taken: dict[str, int] = {}
     taken_labels: dict[str, int] = {}
     labels: dict[str, str] = {}
     values = list(order)
-    for value in values:
+    for value in sorted(values, key=lambda value: value not in INPUTS):
         if value.name:
             names[value] = _free(value.name, taken)
     for value in values:
