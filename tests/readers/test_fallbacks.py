@@ -27,7 +27,7 @@ from cntkpy.readers.kernels import (
     budget,
     index_kernels,
     kept,
-    line_kernels,
+    label_kernels,
     order_fallback,
     order_kernels,
     pack_fallback,
@@ -523,4 +523,4 @@ def test_chunks_of_sequences(given_sizes: list[int], maximum: int, gap: int) -> 
 @given(st.binary(max_size=20))
 def test_hashes_of_labels(label: bytes) -> None:
     text = np.frombuffer(bytearray(label), np.uint8)
-    assert labels.hash_of(label) == int(line_kernels.hash_of(text, 0, len(label)))
+    assert labels.hash_of(label) == int(label_kernels.hash_of(text, 0, len(label)))

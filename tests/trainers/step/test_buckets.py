@@ -209,6 +209,7 @@ def test_shapes_of_other_inputs_are_forgotten():
 @pytest.mark.parametrize("slots", [1, 10, 50])
 @pytest.mark.parametrize("cut", [0, 20], ids=["whole", "cut"])
 @pytest.mark.parametrize("weights", [0, 1e5, 1e7])
+@pytest.mark.sampled
 def test_a_language_model_with_sentences_side_by_side(order, slots, cut, weights):
     """Sentences of equal length, as many as there are and `slots` at most; longer ones than `cut` continue.
 
