@@ -144,14 +144,14 @@ class Values:
 
     def _stack_again(self, data: object) -> Stack:
         """Return data as `stack` does, in their own memory if possible: they are computed before the call ends."""
-        given = self._same.by_input(data)
-        if given is None or is_node_timing():
+        arrays = self._same.by_input(data)
+        if arrays is None or is_node_timing():
             return self.stack(data, resumes=True)
         self._load()
-        stack = self._same.stack(*given) if self._evaluator is not None else None
+        stack = self._same.stack(*arrays) if self._evaluator is not None else None
         if stack is None:
             stack = self.stack(data, resumes=True)
-            self._same.keep(given[1], stack)
+            self._same.keep(arrays[1], stack)
         else:
             self.arguments.pieces.forget()
         return stack
