@@ -158,6 +158,7 @@ def test_sums_see_images_that_were_padded_first(groups: int) -> None:
         pytest.param(Window((2, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)), (2, 1), 2, 9, 1, id="windows apart, many maps"),
     ],
 )
+@pytest.mark.sampled
 def test_gradients_in_other_forms(window: Window, taps, channels: int, maps: int, groups: int) -> None:
     """The sum with the turned kernel, slopes that slide over images, and a product give what XLA's code gives."""
     random = np.random.default_rng(1)
@@ -172,6 +173,7 @@ def test_gradients_in_other_forms(window: Window, taps, channels: int, maps: int
 
 
 @pytest.mark.parametrize("samples", [1, 16, 17, 24])
+@pytest.mark.sampled
 def test_the_gradient_of_kernels_of_channels_adds_all_samples(samples: int) -> None:
     window = Window((2, 1), ((1, 1), (0, 1)), (1, 1), (1, 2))
     random = np.random.default_rng(1)
