@@ -95,7 +95,7 @@ def _results(x: Array, window: Window) -> list[int]:
 def _tiles(x: Array, window: Window) -> list[Array]:
     """Return the 4x4 elements of tiles, which overlap, each (N, ..., C)."""
     results = zip(_results(x, window), window.padding, strict=True)
-    padding = tuple((before, after + size % RESULTS) for size, (before, after) in results)
+    padding = tuple((leading, trailing + size % RESULTS) for size, (leading, trailing) in results)
     return list(moved(x, (TILE, TILE), Window((RESULTS, RESULTS), padding, (1, 1), (1, 1))))
 
 
