@@ -89,7 +89,8 @@ def columns(module: Any, text: bytes, limit: int, final: bool, given: tuple[Any,
 def test_columns(
     text: bytes, into: list[bytes], out: list[bytes], word: int, label: int, end: bytes, data: Any
 ) -> None:
-    numbers = [np.array(data.draw(st.lists(st.integers(0, 2), min_size=6, max_size=6)), np.int32) for _ in range(2)]
+    renumbered = st.lists(st.integers(0, 2), min_size=len(WORDS), max_size=len(WORDS))
+    numbers = [np.array(data.draw(renumbered), np.int32) for _ in range(2)]
     symbols = [np.array(list(symbol), np.uint8) for symbol in (end, data.draw(st.sampled_from([b"", b"</s>"])))]
     given_ = table(into), table(out), np.array([word, label], np.int64), *numbers, *symbols
     limit, final = data.draw(st.integers(0, 4)), data.draw(st.booleans())

@@ -44,3 +44,12 @@ def test_column_by_column_is_line_by_line(lines: list[bytes], line: int, column:
             np.testing.assert_array_equal(found.counts, wanted.counts)
             np.testing.assert_array_equal(found.classes, wanted.classes)
     assert _usual_classes(lines) is not None
+
+
+@pytest.mark.parametrize("blank", [b" ", b"\t"])
+def test_fields_are_those_of_their_lines(blank: bytes) -> None:
+    usual_lines = [blank.join(fields) for fields in ((b"0", b"5", b"the", b"0"), (b"1", b"9", b"b", b"2"))]
+    assert _usual_classes(usual_lines) is not None
+    shifted = [blank.join(fields) for fields in ((b"0", b"5", b"the"), (b"0", b"1", b"9", b"b", b"2"))]
+    assert b" ".join(shifted).split() == b" ".join(usual_lines).split()
+    assert _usual_classes(shifted) is None
