@@ -382,3 +382,40 @@ def test_a_translator_that_was_read_writes_what_it_wrote(attends: bool, tmp_path
     assert len(expected) == 6
     model.save(tmp_path / "m")
     assert written(C.load_model(tmp_path / "m"), sentence) == expected
+
+
+def test_a_step_looks_at_the_steps_of_another_sequence() -> None:
+    """Attention in a step is broadcast as the state, which has the steps of the input of the recurrence."""
+    e, x = (C.sequence.input_variable(2, sequence_axis=C.Axis(name)) for name in ("e", "x"))
+
+    @C.Function
+    def step(h, x):
+        looked = C.sequence.broadcast_as(C.sequence.unpack(e, 0, True), h * 2)
+        return h + x + C.reshape(C.reduce_sum(looked, axis=0), (2,))
+
+    z = C.layers.Recurrence(step)(x)
+    assert z.eval({e: [np.array([[1, 2], [3, 4]], F)], x: [np.zeros((3, 2), F)]})[0].tolist() == [
+        [4, 6],
+        [8, 12],
+        [12, 18],
+    ]
+
+
+def test_a_vector_is_convolved_along_its_sequence_as_one_channel() -> None:
+    x, start = C.sequence.input_variable(32), C.glorot_normal(seed=5)
+    convolutions = [
+        C.layers.SequentialConvolution((2, 2), 16, reduction_rank=rank, pad=True, init=start)(x) for rank in (0, 1)
+    ]
+    data = [np.arange(96, dtype=F).reshape(3, 32) / 96]
+    assert [z.W.shape for z in convolutions] == [(16, 1, 2, 2)] * 2
+    plain, by_channels = (z.eval({x: data})[0] for z in convolutions)
+    assert plain.shape == (3, 16, 32)
+    np.testing.assert_array_equal(plain, by_channels)
+
+
+def test_names_of_betas_with_one_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"use cntk\.layers\.For"):
+        stack = C.layers.LayerStack
+    assert stack(2, lambda: C.layers.Dense(3))(C.input_variable(2)).shape == (3,)
+    with pytest.warns(DeprecationWarning, match=r"use cntk\.layers\.Embedding"):
+        assert C.Embedding is C.layers.Embedding

@@ -33,7 +33,7 @@ def steps_of(x: object) -> Function:
     while waiting:
         node = waiting.pop()
         if node in _LIKE:
-            return Function(_LIKE[node])
+            return steps_of(Function(_LIKE[node]))
         if entering is None and _begins_axis(node):
             entering = node
         for source in _on_the_same_axis(node):
