@@ -413,9 +413,17 @@ def test_a_vector_is_convolved_along_its_sequence_as_one_channel() -> None:
     np.testing.assert_array_equal(plain, by_channels)
 
 
-def test_names_of_betas_with_one_warning() -> None:
+def test_names_of_betas_with_one_warning(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match=r"use cntk\.layers\.For"):
         stack = C.layers.LayerStack
     assert stack(2, lambda: C.layers.Dense(3))(C.input_variable(2)).shape == (3,)
     with pytest.warns(DeprecationWarning, match=r"use cntk\.layers\.Embedding"):
         assert C.Embedding is C.layers.Embedding
+    z = C.layers.Dense(3)(C.input_variable(2))
+    with pytest.warns(DeprecationWarning, match=r"Function\.save_model .* use save"):
+        z.save_model(tmp_path / "m")
+    w = z.W.value
+    z.W.value = w * 0
+    with pytest.warns(DeprecationWarning, match="use restore"):
+        z.restore_model(tmp_path / "m")
+    np.testing.assert_array_equal(z.W.value, w)
