@@ -309,3 +309,122 @@ def test_assign_in_training_mode_happens_after_backward() -> None:
     assert w.value.tolist() == [1, 1]
     gradients = f.backward(state, {f.outputs[0]: np.ones((1, 2), np.float32)}, [x])
     assert gradients[x].tolist() == [[1, 1]] and w.value.tolist() == [5, 6]
+
+
+def test_a_layer_is_saved_without_what_it_was_applied_to(tmp_path: Path) -> None:
+    """A layer takes the inputs of its call, also after it was applied to functions of others."""
+    model = C.layers.Sequential([C.layers.Dense(3, activation=C.tanh), C.layers.Dense(2)])
+    x = C.input_variable(4, name="pixels")
+    z = model(x / 256)
+    data = np.arange(8, dtype=F).reshape(2, 4)
+    expected = z.eval({x: data * 256})
+    np.testing.assert_allclose(model(data), expected, atol=1e-6)
+    model.save(tmp_path / "m")
+    np.testing.assert_allclose(C.load_model(tmp_path / "m").eval(data), expected, atol=1e-6)
+
+
+def test_a_saved_layer_keeps_the_order_of_its_parameters(tmp_path: Path) -> None:
+    @C.Function
+    def model(history, words):
+        last = C.sequence.last(C.layers.Dense(2)(history))
+        return C.layers.Dense(2)(words) - C.sequence.broadcast_as(last, words)
+
+    h, w = (C.sequence.input_variable(3, sequence_axis=C.Axis(name)) for name in ("h", "w"))
+    z = model(C.sequence.slice(h, 1, 0), w * 2)
+    histories, words = [np.arange(12, dtype=F).reshape(4, 3)], [np.ones((2, 3), F)]
+    expected = z.eval({h: histories, w: words})[0]
+    model.save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    assert [argument.name for argument in loaded.arguments] == ["history", "words"]
+    values = loaded.eval(dict(zip(loaded.arguments, ([histories[0][1:]], [words[0] * 2]), strict=True)))
+    np.testing.assert_allclose(values[0], expected, atol=1e-6)
+    again = loaded(C.sequence.slice(h, 1, 0), w * 2)
+    np.testing.assert_allclose(again.eval({h: histories, w: words})[0], expected, atol=1e-6)
+
+
+def test_an_axis_may_be_called_as_a_function_is(tmp_path: Path) -> None:
+    x = C.sequence.input_variable(2, sequence_axis=C.Axis("h"))
+    z = C.sequence.last(C.layers.Label("h")(x * 2))
+    z.save(tmp_path / "m")
+    loaded = C.load_model(tmp_path / "m")
+    assert loaded.arguments[0].dynamic_axes[1].name == "h"
+    assert loaded.eval([np.array([[1, 2], [3, 4]], F)]).tolist() == [[6, 8]]
+
+
+@pytest.mark.parametrize("attends", [True, False])
+def test_a_translator_that_was_read_writes_what_it_wrote(attends: bool, tmp_path: Path) -> None:
+    layers = C.layers
+    embed, encode = layers.Embedding(4), layers.Recurrence(layers.LSTM(3), return_full_state=True)
+    look, cell, out = layers.AttentionModel(3), layers.LSTM(3), layers.Dense(5)
+    start, one_hot = C.constant(np.eye(5, dtype=F)[0]), np.eye(5, dtype=F)
+
+    @C.Function
+    def model(history, words):
+        encoded = encode(embed(words))
+        if not attends:
+            ends = [C.sequence.last(state) for state in encoded.outputs]
+            return out(layers.RecurrenceFrom(cell)(*ends, embed(history)))
+
+        @C.Function
+        def step(h, c, x):
+            return cell(h, c, C.splice(x, look(encoded.outputs[0], h)))
+
+        return out(layers.Recurrence(step)(embed(history)))
+
+    def written(translator: Any, sentence: Any) -> list[int]:
+        w = C.sequence.input_variable(5, sequence_axis=C.Axis("w"))
+        unfold = layers.UnfoldFrom(lambda history: translator(history, w) >> C.hardmax, length_increase=1.5)
+        return unfold(start, w).eval({w: [sentence]})[0].argmax(axis=1).tolist()
+
+    h, w = (C.sequence.input_variable(5, sequence_axis=C.Axis(name)) for name in ("h", "w"))
+    model(layers.Delay(initial_state=start)(C.sequence.slice(h, 1, 0)), w)
+    sentence = one_hot[[2, 3, 4, 1]]
+    expected = written(model, sentence)
+    assert len(expected) == 6
+    model.save(tmp_path / "m")
+    assert written(C.load_model(tmp_path / "m"), sentence) == expected
+
+
+def test_a_step_looks_at_the_steps_of_another_sequence() -> None:
+    """Attention in a step is broadcast as the state, which has the steps of the input of the recurrence."""
+    e, x = (C.sequence.input_variable(2, sequence_axis=C.Axis(name)) for name in ("e", "x"))
+
+    @C.Function
+    def step(h, x):
+        looked = C.sequence.broadcast_as(C.sequence.unpack(e, 0, True), h * 2)
+        return h + x + C.reshape(C.reduce_sum(looked, axis=0), (2,))
+
+    z = C.layers.Recurrence(step)(x)
+    assert z.eval({e: [np.array([[1, 2], [3, 4]], F)], x: [np.zeros((3, 2), F)]})[0].tolist() == [
+        [4, 6],
+        [8, 12],
+        [12, 18],
+    ]
+
+
+def test_a_vector_is_convolved_along_its_sequence_as_one_channel() -> None:
+    x, start = C.sequence.input_variable(32), C.glorot_normal(seed=5)
+    convolutions = [
+        C.layers.SequentialConvolution((2, 2), 16, reduction_rank=rank, pad=True, init=start)(x) for rank in (0, 1)
+    ]
+    data = [np.arange(96, dtype=F).reshape(3, 32) / 96]
+    assert [z.W.shape for z in convolutions] == [(16, 1, 2, 2)] * 2
+    plain, by_channels = (z.eval({x: data})[0] for z in convolutions)
+    assert plain.shape == (3, 16, 32)
+    np.testing.assert_array_equal(plain, by_channels)
+
+
+def test_names_of_betas_with_one_warning(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match=r"use cntk\.layers\.For"):
+        stack = C.layers.LayerStack
+    assert stack(2, lambda: C.layers.Dense(3))(C.input_variable(2)).shape == (3,)
+    with pytest.warns(DeprecationWarning, match=r"use cntk\.layers\.Embedding"):
+        assert C.Embedding is C.layers.Embedding
+    z = C.layers.Dense(3)(C.input_variable(2))
+    with pytest.warns(DeprecationWarning, match=r"Function\.save_model .* use save"):
+        z.save_model(tmp_path / "m")
+    w = z.W.value
+    z.W.value = w * 0
+    with pytest.warns(DeprecationWarning, match="use restore"):
+        z.restore_model(tmp_path / "m")
+    np.testing.assert_array_equal(z.W.value, w)

@@ -34,6 +34,22 @@ OLDER_NAMES = {"blocks": {"Input": "input_variable", "Parameter": "parameter", "
 """Operators that a module of a beta had under other names."""
 
 
+def older_member(module: str, name: str) -> Any:
+    """Return what betas of CNTK 2.0 had under a name that the module lacks now; None for other names.
+
+    Warns:
+        DeprecationWarning: the name is one of these.
+    """
+    layers = vars(sys.modules[f"{PACKAGE}.layers"])
+    if (module, name) == ("cntk.layers", "LayerStack"):
+        warn_beta("cntk.layers.LayerStack(n, ...)", "cntk.layers.For(range(n), ...)")
+        return lambda count, constructor: layers["For"](range(count), constructor)
+    if module == "cntk" and name in sys.modules[f"{PACKAGE}.layers.layers"].__all__:
+        warn_beta(f"cntk.{name}", f"cntk.layers.{name}")
+        return layers[name]
+    return None
+
+
 NoAttribute = Callable[[str, Iterable[str]], Callable[[str], Any]]
 
 
@@ -86,4 +102,4 @@ def beta_spec(fullname: str, no_attribute: NoAttribute) -> ModuleSpec | None:
     return ModuleSpec(fullname, BetaLoader(name, no_attribute)) if name != fullname and name in BETAS else None
 
 
-__all__ = ["BETAS", "PACKAGE", "BetaLoader", "beta_spec", "warn_beta"]
+__all__ = ["BETAS", "PACKAGE", "BetaLoader", "beta_spec", "older_member", "warn_beta"]

@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from .betas import PACKAGE, beta_spec, warn_beta
+from .betas import PACKAGE, beta_spec, older_member, warn_beta
 
 INSTEAD = {
     "native_user_function": "user_function, a function in Python",
@@ -117,6 +117,8 @@ def no_attribute(module: str, names: Iterable[str]) -> Callable[[str], Any]:
             raise AttributeError(name)
         if module == "cntk" and (name in BETA_FILES or beta_spec(f"{PACKAGE}.{name}", no_attribute) is not None):
             return importlib.import_module(f"{PACKAGE}.{name}")
+        if (older := older_member(module, name)) is not None:
+            return older
         by_case = [known_name for known_name in known if known_name.lower() == name.lower()]
         near = by_case or difflib.get_close_matches(name, known, 1, 0.75)
         if name in INSTEAD:

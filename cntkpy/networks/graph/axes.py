@@ -275,7 +275,7 @@ def _of_input(node: Node, order: list[Node], exact: bool) -> str:
         return name
     namesake = next((candidate for candidate in order if candidate.name.lower() == name.lower()), None)
     if namesake is not None and not namesake.kind.time.makes_axis:
-        if exact:  # names of axes and those of nodes do not meet
+        if exact or node.dynamic_axes is not None:  # in programs names of axes and those of nodes do not meet
             return name
         raise NodeError.at(
             node,

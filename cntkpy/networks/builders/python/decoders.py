@@ -21,7 +21,7 @@ from cntkpy.networks.builders.python.layers import Dense, Layer, Stabilizer, wei
 from cntkpy.networks.builders.python.operations import operators
 from cntkpy.networks.builders.python.operations.reshaping import Operand
 from cntkpy.networks.builders.python.operations.sequences import accumulated
-from cntkpy.networks.builders.python.operations.steps_of import remember
+from cntkpy.networks.builders.python.operations.steps_of import remember, take_steps
 
 
 def AttentionModel(
@@ -117,7 +117,9 @@ def UnfoldFrom(
             raise CallError("WrongArguments", f"a generator gives a value, or value and state, not {len(several)}")
         output, state = as_node(several[0]), as_node(several[-1])
         earlier = operators.element_select(operators.is_first(like), start, operators.past_value(state))
-        both = Function((output.root, state.root)).replace_placeholders({history: earlier})
+        both = Function((output.root, state.root))
+        take_steps(both, like)
+        both = both.replace_placeholders({history: earlier})
         result = both.outputs[0]
         if until_predicate is None:
             return operators.alias(result)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ParamSpec
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
@@ -21,7 +22,8 @@ from cntkpy.networks.builders.python.functions.blocks import Block, block_of, ma
 from cntkpy.networks.builders.python.functions.checks import check_callable, check_name
 from cntkpy.networks.builders.python.functions.deferring import deferred
 from cntkpy.networks.builders.python.functions.function import Function, composed, is_data
-from cntkpy.networks.builders.python.functions.nodes import has_value
+from cntkpy.networks.builders.python.functions.mixins.called import input_like
+from cntkpy.networks.builders.python.functions.nodes import has_value, ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.functions.variables import placeholder
 
@@ -93,7 +95,7 @@ class Layer:
             UserError: it takes other arguments.
         """
         if arguments and not named and self._first is not None and all(map(is_data, arguments)):
-            return self._first(*arguments)
+            return self._of_own_inputs()(*arguments)
         if missing := self._missing(arguments, named):
             named = {**named, **{name: placeholder(name=name) for name in missing}}
         try:
@@ -173,6 +175,32 @@ class Layer:
         index = self._made.index(made)
         self._made.insert(0, self._made.pop(index))
         self._applied_to.insert(0, self._applied_to.pop(index))
+
+    def save(self, filename: str | Path, format: object = None) -> None:
+        """Write a model file of the layer, without what it was applied to; see `Function.save`."""
+        self._of_own_inputs().save(filename, format)
+
+    def _of_own_inputs(self) -> Function:
+        """Return its function of inputs in their order; those that it was applied to stay, other operands become some.
+
+        Raises:
+            UserError: it was not applied to what has a shape.
+        """
+        made = self._first
+        if made is None:
+            return self.of_placeholder()
+        applied_to = self._applied_to[self._made.index(made)]
+        members = set(ordered(made.roots))
+        names = [function.name for function in self.signature] if len(self.signature) == len(applied_to) else []
+        inputs: dict[Function, Function] = {}
+        for index, operand in enumerate(applied_to):
+            if len(operand.roots) == 1 and not operand.is_leaf and operand.root in members and operand.data_arguments:
+                inputs[operand] = Function(input_like(operand, names[index] if names else ""))
+        if not inputs:
+            return made
+        own = made.clone("share", inputs)
+        mark_written(own.roots[0], (inputs.get(operand, operand).roots[0] for operand in applied_to))
+        return own
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the first function that it made: a parameter (`layer.W`), a function by name, `eval`.

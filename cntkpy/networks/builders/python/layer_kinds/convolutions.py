@@ -94,6 +94,8 @@ def Convolution(
     if windows is not None:  # the bias has no axis of steps
         steps = [partial(steps_in_windows, "Convolution", how=windows, axis=reduction_rank), *steps]
         steps.append(lambda x: reshaping.squeeze(x, 1))
+        if reduction_rank == 1:  # CNTK takes vectors as ones of one channel
+            steps.insert(0, lambda x: x if len(x.shape) >= len(sizes) else reshaping.expand_dims(x, 0))
         if biased:
             shift = layer_parameter((_filters(num_filters), *(1,) * (len(sizes) - 1)), start, name="b")
             steps.append(lambda x: operators.plus(x, shift))

@@ -32,6 +32,7 @@ from cntkpy.networks.builders.python.layer_kinds.library import (
 from cntkpy.networks.builders.python.layer_kinds.normalization import Stabilizer
 from cntkpy.networks.builders.python.operations import operators
 from cntkpy.networks.builders.python.operations.reshaping import Operand
+from cntkpy.networks.builders.python.operations.steps_of import remember
 
 
 class Cell(Layer):
@@ -256,6 +257,8 @@ def Recurrence(
         return operators.element_select(is_start(x), everywhere, Function(value))
 
     def step(x: NodeValue, earlier: Sequence[NodeValue]) -> Sequence[NodeValue]:
+        for node in earlier:  # what has the steps of a state has those of the input
+            remember(Function(node), Function(x))
         states_before = [started(node, start, Function(x)) for node, start in zip(earlier, data, strict=True)]
         after = cast("Any", step_function(*states_before, Function(x)))
         for state in after if isinstance(after, tuple) else (after,):

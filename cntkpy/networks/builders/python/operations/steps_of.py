@@ -7,9 +7,10 @@ from weakref import WeakKeyDictionary
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
-from cntkpy.networks.builders.python.functions.function import Function, as_node
+from cntkpy.networks.builders.python.functions.cells import cell_of
+from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.functions.graph import FROM_SAMPLES
-from cntkpy.networks.builders.python.functions.nodes import INPUTS
+from cntkpy.networks.builders.python.functions.nodes import INPUTS, has_value, is_trained, ordered
 from cntkpy.networks.builders.python.functions.recipes import OpenShape, is_recipe
 
 _LIKE: WeakKeyDictionary[NodeValue, NodeValue] = WeakKeyDictionary()
@@ -32,7 +33,7 @@ def steps_of(x: object) -> Function:
     while waiting:
         node = waiting.pop()
         if node in _LIKE:
-            return Function(_LIKE[node])
+            return steps_of(Function(_LIKE[node]))
         if entering is None and _begins_axis(node):
             entering = node
         for source in _on_the_same_axis(node):
@@ -41,6 +42,31 @@ def steps_of(x: object) -> Function:
                 seen.add(source)
                 waiting.append(source)
     return function if entering is None or not is_in_loop else Function(entering)
+
+
+def take_steps(function: Function, like: Function) -> None:
+    """Let zeros for the steps of a placeholder be made of the function that has its steps.
+
+    A model that was read makes them of its input, which a placeholder of a loop has replaced.
+
+    Args:
+        function: what depends on the placeholder.
+        like: the function that has the placeholder's steps.
+    """
+    zeros: tuple[NodeValue, ...] | None = None
+    for node in ordered(function.roots):
+        if node.stored is None or node.operation.name != "SumColumnElements":
+            continue
+        factors = calls.inputs_of(calls.inputs_of(node)[0])
+        if len(factors) == 2 and _is_zero(factors[1]) and steps_of(Function(node)).root is like.root:
+            if zeros is None:
+                zeros = calls.inputs_of(operator("BS.Constants.ZeroesLike", like).root)
+            node.inputs = zeros
+
+
+def _is_zero(node: NodeValue) -> bool:
+    """Return whether a node is the number 0 of the library."""
+    return has_value(node) and node.shape == (1,) and not is_trained(node) and cell_of(node).value == 0
 
 
 def fixed_steps(x: Function) -> int | None:

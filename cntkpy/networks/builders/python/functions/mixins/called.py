@@ -80,7 +80,7 @@ class Called(Valued):
         if wrong is not None:
             raise CallError("WrongArguments", f"{wrong!r} is not a placeholder: it has a shape already")
         self.replace_placeholders(
-            {placeholder: self._of(_input_like(kind, placeholder.name)) for placeholder, kind in by_placeholder.items()}
+            {placeholder: self._of(input_like(kind, placeholder.name)) for placeholder, kind in by_placeholder.items()}
         )
 
     declare_args = update_signature
@@ -148,7 +148,7 @@ class Called(Valued):
         return {key.root: self._node(value) for key, value in pairs.items()}
 
 
-def _input_like(kind: object, name: str) -> NodeValue:
+def input_like(kind: object, name: str) -> NodeValue:
     """Return an input of a shape, of a type, or like a function."""
     form: Any = getattr(kind, "type", kind) if isinstance(kind, Called) else kind
     shape, sparse, axes = form, False, ()
@@ -160,4 +160,4 @@ def _input_like(kind: object, name: str) -> NodeValue:
     return node
 
 
-__all__ = ["Called"]
+__all__ = ["Called", "input_like"]
