@@ -69,7 +69,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "the number of samples is a whole number from 1 on, not 0": lambda: C.random_sample([1.0, 2.0], 0, True),
     "combine needs a function": lambda: C.combine([]),
     "this Value has no data any more": lambda: earlier_value().asarray(),
-    "Input('x') is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),
+    "Input('x', [#], [3]) is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),
 }
 
 

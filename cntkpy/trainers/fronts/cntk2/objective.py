@@ -59,6 +59,7 @@ class Objective:
         sizes: Sizes | None = None,
     ) -> None:
         roots = [with_samples(criterion) for criterion in criteria]
+        outputs = [with_samples(Function(root)).root for root in outputs]  # a criterion may be the model, too
         self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
         if not all(map(has_one_element, self.nodes)):
             pairs = zip(roots, self.nodes, strict=True)

@@ -497,14 +497,19 @@ class Function(Variable, Called, Evaluated):
         """Return its inputs and outputs with their types, see `signature_text`; of a leaf or an output see
         `variable_text`.
         """
-        is_variable = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder or self.view is View.VALUE)
-        return variable_text(self) if is_variable else signature_text(self)
+        return variable_text(self) if self._is_variable else signature_text(self)
 
     def __repr__(self) -> str:
+        if self._is_variable:
+            return variable_text(self)
         if len(self.roots) != 1:
             return f"Function({', '.join(repr(output) for output in self.outputs)})"
-        kind = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
-        return f"{kind}('{self.name}')" if self.name else kind
+        return f"{self.op_name}('{self.name}')" if self.name else self.op_name
+
+    @property
+    def _is_variable(self) -> bool:
+        """Return whether it is a leaf or an output."""
+        return len(self.roots) == 1 and (self.is_leaf or self.is_placeholder or self.view is View.VALUE)
 
 
 def known_shape(x: Function) -> tuple[int, ...]:

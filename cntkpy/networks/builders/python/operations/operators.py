@@ -546,6 +546,10 @@ def _sampled(
     return result
 
 
+_STACKS = ("lstm", "gru", "rnnTanh", "rnnReLU")
+"""The layers that `optimized_rnnstack` has."""
+
+
 def optimized_rnnstack(
     operand: Operand,
     weights: Operand,
@@ -566,6 +570,9 @@ def optimized_rnnstack(
         recurrent_op: lstm, gru, rnnTanh or rnnReLU.
         name: names the result.
     """
+    if recurrent_op not in _STACKS:
+        message = f"optimized_rnnstack: recurrent_op is one of {', '.join(_STACKS)}, not {shorten(repr(recurrent_op))}"
+        raise UserError("BadValue", message)
     return operator(
         "OptimizedRNNStack",
         as_node(weights),

@@ -107,13 +107,11 @@ def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
 
 @needs_shapes
 def flatten(x: Operand, axis: int | Axis | str | None = None, name: str = "") -> Function:
-    """Return the same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
+    """Return the same elements along two axes: those in front of `axis`, by default 0, and the others."""
     if isinstance(axis, str):  # the name
         axis, name = None, axis
     x = as_node(x)
-    if axis is None:
-        return reshape(x, (math.prod(x.shape),), name=name)
-    begin = static_axis("flatten", axis, len(x.shape), beyond=1)
+    begin = static_axis("flatten", 0 if axis is None else axis, len(x.shape), beyond=1)
     return reshape(x, (math.prod(x.shape[:begin]), math.prod(x.shape[begin:])), name=name)
 
 

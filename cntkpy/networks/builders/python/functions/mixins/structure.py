@@ -367,12 +367,11 @@ def variable_text(variable: Any) -> str:
     What has no name is written with its uid.
     """
     kind, name = _kind(variable), variable.name or uid_of(variable)
-    if kind == "Placeholder":
-        return f"Placeholder('{name}', [???], [???])"
     try:
         sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(("#", "*")[: len(variable.dynamic_axes)])
     except OpenShape:
         sizes = axes = "???"
+    axes = "???" if kind == "Placeholder" else axes
     return f"{kind}('{name}', [{axes}], [{sizes}])"
 
 
