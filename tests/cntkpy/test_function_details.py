@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import cntkpy.compat.cntk as C
 
@@ -83,3 +84,30 @@ def test_a_criterion_with_a_constant_target_is_a_model_that_trains(
 def test_arguments_that_no_function_has_are_refused(make: Callable[[], Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         make()
+
+
+def test_an_index_is_a_number_a_slice_or_numbers() -> None:
+    x = C.input_variable((2, 3))
+    data = np.arange(6, dtype=F).reshape(1, 2, 3)
+    np.testing.assert_array_equal(x[:, (0, 2)].eval({x: data}), data[:, :, [0, 2]])
+    for key in ("a", 1.5, None, (0, 0, 0)):
+        with pytest.raises(IndexError):
+            _ = x[key]
+
+
+def test_views_of_arrays() -> None:
+    view = C.NDArrayView.from_dense(np.arange(6, dtype=F).reshape(2, 3))
+    clone = view.deep_clone()
+    clone.asarray()[0, 0] = 7
+    assert (view.asarray()[0, 0], view.slice_view((1, 0), (3,)).asarray().tolist()) == (0, [3, 4, 5])
+    for offset, extent in [((2, 0), (1, 3)), ((0, 0), (2, 4)), ((0,), (2,)), ((-1, 0), (1, 3))]:
+        with pytest.raises(ValueError, match="is no part of the shape"):
+            view.slice_view(offset, extent)
+    with pytest.raises(TypeError, match="sparse matrix"):
+        C.NDArrayView.from_dense(csr_matrix(np.eye(2)))
+    with pytest.raises(TypeError, match="not data"):
+        C.NDArrayView.from_data("text")
+
+
+def test_functions_have_the_operators_of_the_mixin() -> None:
+    assert isinstance(C.input_variable(2), C.tensor.TensorOpsMixin)
