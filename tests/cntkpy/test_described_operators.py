@@ -19,11 +19,69 @@ OPERATIONS = {
     "TransposeAxes": (C.transpose(X, (1, 2, 0)), ["x"], {"axisVec": (1, 2, 0)}),
     "Reshape": (C.reshape(X, (6, 4)), ["x"], {"newShape": (6, 4)}),
     "Splice": (C.splice(V, V * 1, axis=0), ["v", ""], {"axis": 0}),
-    "Pad": (C.pad(X, [(1, 1), (0, 0), (0, 0)]), ["x"], {"paddingMode": C.CONSTANT_PAD}),
+    "Pad": (
+        C.pad(X, [(1, 1), (0, 0), (0, 0)]),
+        ["x"],
+        {"paddingMode": C.CONSTANT_PAD, "paddingHead": [1, 0, 0], "paddingConstantValue": 0.0},
+    ),
     "OneHotOp": (C.one_hot(V, 5), ["v"], {"numClass": 5}),
     "ELU": (C.elu(V, 2.0), ["v"], {"alpha": 2.0}),
     "CosDistance": (C.cosine_distance(V, V * 1), ["v", ""], {}),
     "RandomDistribution": (C.random.normal_like(V, seed=4), ["v"], {"rngSeed": 4}),
+    "Cast": (C.cast(V, np.float64), ["v"], {"newDataType": "float64"}),
+    "Ceil": (C.ceil(V), ["v"], {}),
+    "Round": (C.round(V), ["v"], {}),
+    "ConstantOp": (C.zeros_like(V), ["v"], {"fillValue": 0.0}),
+    "ConstantOp of ones": (C.ones_like(V), ["v"], {"fillValue": 1.0}),
+    "EyeLikeOp": (C.eye_like(V), ["v"], {"outputSparse": True}),
+    "LeakyReLU": (C.leaky_relu(V, 0.3), ["v"], {"alpha": 0.3}),
+    "SELU": (C.selu(V), ["v"], {}),
+    "HardSigmoid": (C.hard_sigmoid(V, 0.2, 0.5), ["v"], {"alpha": 0.2, "beta": 0.5}),
+    "PReLU": (C.param_relu(C.constant([1.0, 2.0, 3.0], name="a"), V), ["a", "v"], {}),
+    "Softmax": (C.softmax(X, axis=1), ["x"], {"axis": 1}),
+    "LogSoftmax": (C.log_softmax(X, axis=1), ["x"], {"axis": 1}),
+    "Logistic": (C.binary_cross_entropy(V, V * 1), ["v", ""], {}),
+    "Squeeze": (C.squeeze(PICTURE, 0), ["picture"], {"axisVec": 0}),
+    "TransposeAxes of two": (C.swapaxes(X, 0, 2), ["x"], {"axis1": 0, "axis2": 2}),
+    "DepthToSpace": (C.depth_to_space(C.input_variable((4, 2, 2), name="d"), 2), ["d"], {"blockSize": 2}),
+    "SpaceToDepth": (C.space_to_depth(PICTURE, 2), ["picture"], {"blockSize": 2}),
+    "MeanVarianceNormalization": (C.mean_variance_normalization(PICTURE, 0.1), ["picture"], {"epsilon": 0.1}),
+    "LocalResponseNormalization": (
+        C.local_response_normalization(X, 1, 2.0, 3.0, 4.0),
+        ["x"],
+        {"depthRadius": 1, "bias": 2.0, "alpha": 3.0, "beta": 4.0},
+    ),
+    "ROIPooling": (
+        C.roipooling(PICTURE, C.input_variable((2, 4), name="r"), C.MAX_POOLING, (2, 2), 0.5),
+        ["picture", "r"],
+        {"roiOutputShape": (2, 2), "spatialScale": 0.5},
+    ),
+    "OptimizedRNNStack": (
+        C.optimized_rnnstack(S, C.parameter((C.InferredDimension, 2), name="w"), 2, 1),
+        ["s", "w"],
+        {"hiddenSize": 2, "numLayers": 1, "bidirectional": False, "recurrentOp": "lstm"},
+    ),
+    "RandomDistribution of a shape": (
+        C.random.uniform((2,), low=1, high=2, seed=5),
+        [""],
+        {"randomDistributionType": "uniform", "randomDistributionArgs": [1.0, 2.0], "rngSeed": 5},
+    ),
+    "Sequence::Slice": (C.sequence.slice(S, 1, 3), ["s"], {"beginIndex": 1, "endIndex": 3}),
+    "Sequence::Slice of one step": (C.sequence.last(S), ["s"], {"beginIndex": -1, "endIndex": 0}),
+    "Sequence::IsFirst": (C.sequence.is_first(S), ["s"], {}),
+    "Sequence::BroadcastAs": (C.sequence.broadcast_as(V, S), ["v", "s"], {}),
+    "Sequence::Gather": (C.sequence.gather(S, C.sequence.is_first(S)), ["s", ""], {}),
+    "Sequence::ReduceElements": (C.sequence.reduce_max(S), ["s"], {"reductionOpName": "Max"}),
+    "Sequence::Softmax": (C.sequence.softmax(S), ["s"], {}),
+    "Where": (C.sequence.where(C.input_variable((), name="n", dynamic_axes=S.dynamic_axes)), ["n"], {}),
+    "ForwardBackward": (
+        C.forward_backward(C.labels_to_graph(S), C.sequence.input_variable(3, name="z"), 2, 3),
+        ["", "z"],
+        {"blankTokenId": 2, "delayConstraint": 3},
+    ),
+    "EditDistanceError": (C.edit_distance_error(S, S * 1, 1, 2, 3), ["s", ""], {"deletionPenalty": 2}),
+    "Sin": (C.sin(V), ["v"], {}),
+    "LogPlus": (C.log_add_exp(V, V * 1), ["v", ""], {}),
     "PastValue": (C.sequence.delay(S, time_step=3), ["s"], {"offset": 3}),
     "Pooling": (
         C.pooling(PICTURE, C.MAX_POOLING, (2, 3), (1, 2)),
@@ -45,6 +103,11 @@ def test_an_operation_has_the_name_operands_and_attributes_of_cntk(case: str) ->
     assert root.op_name == case.partition(" ")[0]
     assert [operand.name for operand in root.inputs] == operands
     assert {key: root.attributes[key] for key in attributes} == attributes
+
+
+def test_attributes_are_those_of_cntk() -> None:
+    for function in (C.tan(V), C.log_add_exp(V, V * 1), C.sinh(V), C.unpack_batch(V)):
+        assert function.root_function.attributes == {}
 
 
 def test_copies_and_deferred_operators_are_described_too() -> None:

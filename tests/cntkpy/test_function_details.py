@@ -43,14 +43,6 @@ def test_flatten_gives_two_axes() -> None:
     assert [C.flatten(x, axis).shape for axis in (None, 0, 1, -1, 3)] == [(1, 24), (1, 24), (2, 12), (6, 4), (24, 1)]
 
 
-def test_the_value_of_a_variable_is_converted_to_what_eval_gives() -> None:
-    x, s = C.input_variable(2), C.sequence.input_variable(2)
-    sequences = [DATA, DATA[:1]]
-    np.testing.assert_array_equal(C.asarray(x, (x + 0).eval({x: DATA}, as_numpy=False)), DATA)
-    for array, expected in zip(C.asarray(s, C.asvalue(s, sequences)), sequences, strict=True):
-        np.testing.assert_array_equal(array, expected)
-
-
 @pytest.mark.parametrize(
     ("criterion", "loss"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cntkpy.readers import Value
 from cntkpy.readers.data_api.array_view import NDArrayView
@@ -13,17 +14,10 @@ from cntkpy.trainers.fronts.cntk2.user.functions import user_function
 from .missing import no_attribute
 
 
-def asarray(variable: Any, value: Any = None) -> Any:
-    """Convert the `Value` of a variable to what `eval` returns for it.
-
-    A value, a view, an array or a number alone becomes one array, of the type `value` if there is one.
-    """
-    if isinstance(value, Value):
-        if len(variable.dynamic_axes) > 1:
-            return value.as_sequences(variable)
-        return value.as_csr() if value.is_sparse else value.asarray()
-    array = variable.asarray() if isinstance(variable, Value | NDArrayView) else variable
-    return np.asarray(array) if value is None else np.asarray(array, value)
+def asarray(value: Any, dtype: Any = None) -> NDArray[Any]:
+    """Convert a value, a view, an array or a number to a NumPy array."""
+    array = value.asarray() if isinstance(value, Value | NDArrayView) else value
+    return np.asarray(array) if dtype is None else np.asarray(array, dtype)
 
 
 def asvalue(variable: Any, data_array: Any) -> Value:

@@ -126,6 +126,7 @@ def expand_dims(x: Operand, axis: int | Axis, name: str = "") -> Function:
     return reshape(x, shape, name=name)
 
 
+@described("Squeeze", lambda of: {"axisVec": of["axes"]})
 @needs_shapes
 def squeeze(x: Operand, axes: int | Axis | Sequence[int | Axis] | None = None, name: str = "") -> Function:
     """Return the same elements without some axes of 1, or without all of them."""
@@ -145,6 +146,7 @@ def squeeze(x: Operand, axes: int | Axis | Sequence[int | Axis] | None = None, n
 # --------------------------------------------------------------------------------------------- other orders of axes
 
 
+@described("TransposeAxes", lambda of: {"axis1": of["axis1"], "axis2": of["axis2"]})
 @needs_shapes
 def swapaxes(x: Operand, axis1: int | Axis = 0, axis2: int | Axis = 1, name: str = "") -> Function:
     """Return two axes exchanged."""
@@ -187,7 +189,15 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
 # --------------------------------------------------------------------------------------------- parts
 
 
-@described("Slice", lambda of: {"axis": of["axis"], "beginIndex": of["begin_index"], "endIndex": of["end_index"]})
+@described(
+    "Slice",
+    lambda of: {
+        "axis": of["axis"],
+        "beginIndex": of["begin_index"],
+        "endIndex": of["end_index"],
+        "sliceStrides": 1 if of["strides"] is None else of["strides"],
+    },
+)
 def slice(
     x: Operand,
     axis: int | Axis | Sequence[int | Axis],

@@ -186,7 +186,7 @@ class Structure:
         """The options of its operation by name; those that can be set have CNTK's names. A seed of -1: it has none."""
         if (shown := shown_as(self._resolved)) is not None and self._block is None:
             return dict(shown.attributes)
-        options = dict(self._resolved.options)
+        options = {key: value for key, value in self._resolved.options.items() if key not in _OURS}
         options = _ATTRIBUTES.get(op_name_of(self._resolved), dict[str, Any])(options)
         if "seed" in options:
             options["rngSeed"] = self._seed(options.pop("seed"))
@@ -264,11 +264,30 @@ def _of_windows(options: dict[str, Any]) -> dict[str, Any]:
     return {key: value[::-1] if isinstance(value, tuple) else value for key, value in shown.items()}
 
 
+def _renamed(names: Mapping[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what gives options CNTK's names; those that are not renamed stay."""
+    return lambda options: {names.get(key, key): value for key, value in options.items()}
+
+
+_OURS = frozenset({"count", "exact", "function", "oneStep"})
+"""Options of nodes that are no attributes in CNTK."""
+
 _ATTRIBUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "BatchNormalization": _renamed({"engine": "useCuDNNEngine"}),
     "Convolution": _of_windows,
     "FutureValue": lambda options: {"offset": options.get("timeStep", 1)},
+    "OptimizedRNNStack": _renamed({"hiddenDims": "hiddenSize"}),
     "PastValue": lambda options: {"offset": options.get("timeStep", 1)},
     "Pooling": _of_windows,
+    "Reshape": _renamed({"dims": "newShape"}),
+    "ROIPooling": _renamed({"outputShape": "roiOutputShape"}),
+    "RandomDistribution": lambda options: {
+        "randomDistributionType": options["distribution"],
+        "randomDistributionArgs": [options["first"], options["second"]],
+        "seed": options.get("seed", 0),
+    },
+    "RandomSample": _renamed({"sampleWithReplacement": "allowDuplicates"}),
+    "RandomSampleInclusionFrequency": _renamed({"sampleWithReplacement": "allowDuplicates"}),
     "Unpooling": _of_windows,
 }
 """By operation what makes CNTK's attributes of the options of its node."""
