@@ -12,7 +12,7 @@ PICTURE = C.input_variable((1, 4, 4), name="picture")
 
 OPERATIONS = {
     "Slice": (C.slice(X, 1, 0, 2), ["x"], {"axis": 1, "beginIndex": 0, "endIndex": 2}),
-    "Slice of two axes": (C.slice(X, [0, 2], [0, 1], [1, 3]), ["x"], {"beginIndex": [0, 1], "endIndex": [1, 3]}),
+    "Slice of two axes": (C.slice(X, [0, 2], [0, 1], [1, 3]), ["x"], {"beginIndexVec": [0, 1], "endIndexVec": [1, 3]}),
     "ReduceElements": (C.reduce_max(X), ["x"], {"reductionOpName": "Max", "reductionKeepDimensions": True}),
     "ReduceElements of two axes": (C.reduce_sum(X, (0, 1), False), ["x"], {"reductionKeepDimensions": False}),
     "ReduceElements by argmin": (C.argmin(X, 0), ["x"], {"axis": 0, "reductionOpName": "Argmin"}),
@@ -54,7 +54,7 @@ OPERATIONS = {
     "ROIPooling": (
         C.roipooling(PICTURE, C.input_variable((2, 4), name="r"), C.MAX_POOLING, (2, 2), 0.5),
         ["picture", "r"],
-        {"roiOutputShape": (2, 2), "spatialScale": 0.5},
+        {"roiOutputShape": (2, 2), "spatialScale": 0.5, "poolingType": C.MAX_POOLING},
     ),
     "OptimizedRNNStack": (
         C.optimized_rnnstack(S, C.parameter((C.InferredDimension, 2), name="w"), 2, 1),
@@ -67,7 +67,8 @@ OPERATIONS = {
         {"randomDistributionType": "uniform", "randomDistributionArgs": [1.0, 2.0], "rngSeed": 5},
     ),
     "Sequence::Slice": (C.sequence.slice(S, 1, 3), ["s"], {"beginIndex": 1, "endIndex": 3}),
-    "Sequence::Slice of one step": (C.sequence.last(S), ["s"], {"beginIndex": -1, "endIndex": 0}),
+    "Sequence::First": (C.sequence.first(S), ["s"], {}),
+    "Sequence::Last": (C.sequence.last(S), ["s"], {}),
     "Sequence::IsFirst": (C.sequence.is_first(S), ["s"], {}),
     "Sequence::BroadcastAs": (C.sequence.broadcast_as(V, S), ["v", "s"], {}),
     "Sequence::Gather": (C.sequence.gather(S, C.sequence.is_first(S)), ["s", ""], {}),
@@ -80,6 +81,17 @@ OPERATIONS = {
         {"blankTokenId": 2, "delayConstraint": 3},
     ),
     "EditDistanceError": (C.edit_distance_error(S, S * 1, 1, 2, 3), ["s", ""], {"deletionPenalty": 2}),
+    "Crop": (C.crop_manual(PICTURE, C.input_variable((1, 2, 2), name="r"), 1, 2), ["picture", "r"], {"offset": [1, 2]}),
+    "Unpooling": (
+        C.unpooling(C.pooling(PICTURE, C.MAX_POOLING, (2, 2), (2, 2)), PICTURE, C.MAX_UNPOOLING, (2, 2), (2, 2)),
+        ["", "picture"],
+        {"unpoolingWindowShape": (2, 2), "strides": (2, 2)},
+    ),
+    "TransposeTimes": (C.times_transpose(V, V * 1), ["v", ""], {"outputRank": 1}),
+    "Dropout": (C.dropout(V, 0.25, seed=7), ["v"], {"dropoutRate": 0.25, "rngSeed": 7, "rngOffset": 0}),
+    "RandomSample": (C.random_sample(C.constant([1.0, 2.0], name="c"), 3, True), ["c"], {"allowDuplicates": True}),
+    "ElementMax": (C.element_max(V, [1, 2, 3]), ["v", ""], {}),
+    "ElementMin": (C.element_min(V, V * 2), ["v", ""], {}),
     "Sin": (C.sin(V), ["v"], {}),
     "LogPlus": (C.log_add_exp(V, V * 1), ["v", ""], {}),
     "PastValue": (C.sequence.delay(S, time_step=3), ["s"], {"offset": 3}),

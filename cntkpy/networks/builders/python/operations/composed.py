@@ -40,16 +40,26 @@ def _named(function: Function, name: str) -> Function:
     return alias(function, name) if name else function
 
 
+@described("ElementMax")
+def _larger(a: Function, b: Function) -> Function:
+    return element_select(greater(a, b), a, b)
+
+
+@described("ElementMin")
+def _smaller(a: Function, b: Function) -> Function:
+    return element_select(less(a, b), a, b)
+
+
 def element_max(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """Return the larger one, element by element."""
     operands, name = _several((left, right, *further), name)
-    return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), operands), name)
+    return _named(reduce(_larger, operands), name)
 
 
 def element_min(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """Return the smaller one, element by element."""
     operands, name = _several((left, right, *further), name)
-    return _named(reduce(lambda a, b: element_select(less(a, b), a, b), operands), name)
+    return _named(reduce(_smaller, operands), name)
 
 
 def sum(*operands: Operand, name: str = "") -> Function:

@@ -133,7 +133,14 @@ def _top(x: Function, k: int, axis: int | Axis, numbers: bool) -> Function:
     return operator("_TopK", x, k, numbers, axis=place(along, rank))
 
 
-@described("OneHotOp", lambda of: {"numClass": of["num_classes"], "oneHotOutputSparse": of["sparse_output"]})
+@described(
+    "OneHotOp",
+    lambda of: {
+        "numClass": of["num_classes"],
+        "oneHotOutputSparse": of["sparse_output"],
+        "onehotAxis": of["axis"],
+    },
+)
 @needs_shapes
 def one_hot(
     x: Operand, num_classes: int, sparse_output: bool = False, axis: int | Axis = -1, name: str = ""

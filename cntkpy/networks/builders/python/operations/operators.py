@@ -443,13 +443,13 @@ def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
     return operator("_Shifted", as_node(x), float(steps), state, label=name)
 
 
-@described("Sequence::Slice", lambda of: {"beginIndex": 0, "endIndex": 1})
+@described("Sequence::First")
 def first(seq: Operand, name: str = "") -> Function:
     """Return the first step of each sequence."""
     return operator("BS.Sequences.First", as_node(seq), label=name)
 
 
-@described("Sequence::Slice", lambda of: {"beginIndex": -1, "endIndex": 0})
+@described("Sequence::Last")
 def last(seq: Operand, name: str = "") -> Function:
     """Return the last step of each sequence."""
     return operator("BS.Sequences.Last", as_node(seq), label=name)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,15 +189,15 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
 # --------------------------------------------------------------------------------------------- parts
 
 
-@described(
-    "Slice",
-    lambda of: {
-        "axis": of["axis"],
-        "beginIndex": of["begin_index"],
-        "endIndex": of["end_index"],
-        "sliceStrides": 1 if of["strides"] is None else of["strides"],
-    },
-)
+def _of_slice(of: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a slice along one axis, or along several."""
+    several = isinstance(of["axis"], list | tuple)
+    strides = ([1] * len(of["axis"]) if several else 1) if of["strides"] is None else of["strides"]
+    names = [name + "Vec" * several for name in ("axis", "beginIndex", "endIndex", "sliceStrides")]
+    return dict(zip(names, (of["axis"], of["begin_index"], of["end_index"], strides), strict=True))
+
+
+@described("Slice", _of_slice)
 def slice(
     x: Operand,
     axis: int | Axis | Sequence[int | Axis],

@@ -189,7 +189,7 @@ class Structure:
         options = {key: value for key, value in self._resolved.options.items() if key not in _OURS}
         options = _ATTRIBUTES.get(op_name_of(self._resolved), dict[str, Any])(options)
         if "seed" in options:
-            options["rngSeed"] = self._seed(options.pop("seed"))
+            options |= {"rngSeed": self._seed(options.pop("seed")), "rngOffset": 0}
         if "rate" in options:
             options["dropoutRate"] = options.pop("rate")
         return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
@@ -260,7 +260,8 @@ def _of_windows(options: dict[str, Any]) -> dict[str, Any]:
     shown = {names.get(key, key): value for key, value in options.items() if key not in hidden}
     if "poolingType" in shown:
         shown["poolingType"] = POOLING_TYPES.index(shown["poolingType"])
-        shown["poolingWindowShape"] = shown.pop("kernelShape")
+        if "kernelShape" in shown:
+            shown["poolingWindowShape"] = shown.pop("kernelShape")
     return {key: value[::-1] if isinstance(value, tuple) else value for key, value in shown.items()}
 
 
@@ -275,12 +276,13 @@ _OURS = frozenset({"count", "exact", "function", "oneStep"})
 _ATTRIBUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "BatchNormalization": _renamed({"engine": "useCuDNNEngine"}),
     "Convolution": _of_windows,
+    "Crop": lambda options: {"offset": [options["offsetX"], options["offsetY"]]} if "offsetX" in options else {},
     "FutureValue": lambda options: {"offset": options.get("timeStep", 1)},
     "OptimizedRNNStack": _renamed({"hiddenDims": "hiddenSize"}),
     "PastValue": lambda options: {"offset": options.get("timeStep", 1)},
     "Pooling": _of_windows,
     "Reshape": _renamed({"dims": "newShape"}),
-    "ROIPooling": _renamed({"outputShape": "roiOutputShape"}),
+    "ROIPooling": lambda options: _renamed({"outputShape": "roiOutputShape"})(_of_windows(options)),
     "RandomDistribution": lambda options: {
         "randomDistributionType": options["distribution"],
         "randomDistributionArgs": [options["first"], options["second"]],
@@ -288,7 +290,8 @@ _ATTRIBUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     },
     "RandomSample": _renamed({"sampleWithReplacement": "allowDuplicates"}),
     "RandomSampleInclusionFrequency": _renamed({"sampleWithReplacement": "allowDuplicates"}),
-    "Unpooling": _of_windows,
+    "TransposeTimes": lambda options: {"outputRank": 1} | options,
+    "Unpooling": lambda options: _renamed({"kernelShape": "unpoolingWindowShape"})(_of_windows(options)),
 }
 """By operation what makes CNTK's attributes of the options of its node."""
 
