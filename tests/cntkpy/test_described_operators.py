@@ -1,5 +1,7 @@
 """Operators of several nodes have the name, the operands and the attributes of CNTK's operation (P30, W2)."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,23 @@ def test_copies_and_deferred_operators_are_described_too() -> None:
     assert late.root_function.op_name == "ReduceElements"
     assert [copy.root_function.op_name, copy.root_function.inputs[0].name] == ["Slice", "other"]
     np.testing.assert_array_equal(copy.eval({other: np.ones((1, 2, 3, 4))}), np.ones((1, 2, 2, 4)))
+
+
+@pytest.mark.parametrize("case", ["LeakyReLU", "Slice", "ReduceElements by argmin", "ElementMin", "Sequence::Last"])
+def test_model_files_keep_operations(case: str, tmp_path: Path) -> None:
+    function = OPERATIONS[case][0]
+    function.save(str(tmp_path / "model"))
+    loaded = C.load_model(str(tmp_path / "model"))
+    assert loaded.root_function.op_name == function.root_function.op_name
+    assert loaded.root_function.attributes == function.root_function.attributes
+    assert [x.name for x in loaded.root_function.inputs] == [x.name for x in function.root_function.inputs]
+
+
+def test_a_criterion_with_a_constant_target_is_saved(tmp_path: Path) -> None:
+    f = C.cross_entropy_with_softmax(V, [1, 0, 0])
+    f.save(str(tmp_path / "model"))
+    value = C.load_model(str(tmp_path / "model")).eval(np.zeros((2, 3), np.float32))
+    np.testing.assert_allclose(value, [np.log(3)] * 2, rtol=1e-6)
 
 
 def test_variables_and_functions_as_texts() -> None:

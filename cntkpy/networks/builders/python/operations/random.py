@@ -87,7 +87,7 @@ def bernoulli(
 
 def uniform_like(x: Operand, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Numbers from `low` to `high`, one for each element of `x`."""
-    if check_number("low", low) >= check_number("high", high):
+    if check_number("an argument of uniform", low) >= check_number("an argument of uniform", high):
         raise UserError("BadValue", f"uniform: low is below high, but {low} is not below {high}")
     return _drawn(x, "uniform", low, high, seed, name)
 
