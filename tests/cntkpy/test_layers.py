@@ -147,6 +147,7 @@ def test_batch_normalisation_has_the_names_and_shapes_of_cntk() -> None:
         assert {one.name: one.shape for one in z.constants} == {
             "aggregate_mean": (count,),
             "aggregate_variance": (count,),
+            "aggregate_count": (),
         }
         assert (z.scale.value == 2).all() and (z.bias.value == 0).all()
 
