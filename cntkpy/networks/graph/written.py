@@ -57,7 +57,7 @@ class Written(NamedTuple):
         shown = None
         if "shown" in parts:
             shown = _mapping(parts["shown"])
-            _text(shown["operation"]), _mapping(shown["attributes"]), _texts(shown["operands"])
+            _ = _text(shown["operation"]), _mapping(shown["attributes"]), _texts(shown["operands"])
         written = cls(name, operands, free=free, shown=shown)
         if "block" not in parts:
             return written

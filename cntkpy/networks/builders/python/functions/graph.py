@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
+from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks import nodes as kinds
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.axes import Axis
@@ -279,9 +280,9 @@ def _shown_in_file(value: NodeValue, made: Mapping[NodeValue, Node]) -> dict[str
 
 def _plain(attribute: Any) -> Any:
     """Return an attribute as JSON has it: an axis is its number or its name."""
-    if isinstance(attribute, list | tuple):
+    if is_several(attribute):
         return [_plain(item) for item in attribute]
-    if isinstance(attribute, np.ndarray | np.generic):
+    if hasattr(attribute, "tolist"):
         return attribute.tolist()
     return attribute.of if isinstance(attribute, Axis) else attribute
 
