@@ -102,7 +102,15 @@ def test_calls_with_arguments_that_do_not_fit_are_errors_of_all_kinds_that_progr
     f = C.Function(lambda x, y: x + y)
     f.update_signature(2, 2)
     x = C.input_variable(2)
-    for call in (lambda: f(x, x, x), lambda: f(z=x), lambda: C.Trainer(f, 3, []), lambda: f.clone("share", [x])):
+    for call in (
+        lambda: f(x, x, x),
+        lambda: f(z=x),
+        lambda: C.Trainer(f, 3, []),
+        lambda: f.clone("share", [x]),
+        lambda: C.layers.Dense(2)(x, x),
+        lambda: C.layers.Dense(2, input_rank=1, map_rank=1),
+        lambda: C.layers.AttentionModel(2, attention_span=5),
+    ):
         with pytest.raises(kind):
             call()
 
