@@ -96,7 +96,7 @@ def test_steps_and_their_choices_are_not_stopped_at() -> None:
     found = debug_model(z, io.StringIO("n\n" * 20), out).eval({x: SEQUENCES})
     assert np.allclose(found, z.eval({x: SEQUENCES}))
     names = [part.partition(" ")[0].partition("(")[0] for _, part in stops(out)]
-    assert {"Times", "Plus", "GatherPacked"} <= set(names) and "Dense" in names[-1]
+    assert {"Times", "Plus", "Sequence::Last"} <= set(names) and "Dense" in names[-1]
     assert not {"PastValue", "Where", "PackedIndex"} & set(names)
 
 

@@ -175,7 +175,7 @@ def test_reductions_take_keepdims_or_a_name_third() -> None:
     assert C.reduce_max(x, 0, "largest").name == "largest"
     assert (C.reduce_l2(x, 0, False).shape, C.reduce_l2(x, 0, "n").name) == ((3,), "n")
     assert (C.sum(x, x).shape, C.mean([x, x], "mean").name) == ((2, 3), "mean")
-    assert [C.flatten(x, axis).shape for axis in (None, 0, 1)] == [(6,), (1, 6), (2, 3)]
+    assert [C.flatten(x, axis).shape for axis in (None, 0, 1)] == [(1, 6), (1, 6), (2, 3)]
 
 
 def test_the_bias_of_an_lstm_has_its_name() -> None:

@@ -228,7 +228,7 @@ OPERATORS: dict[str, Case | list[Case]] = {
     "exp": one(C.exp, np.exp),
     "expand_dims": [one(lambda x: C.expand_dims(x, 0), lambda x: x[:, None]),
                     one(lambda x: C.expand_dims(x, -1), lambda x: x[..., None])],
-    "flatten": [one(C.flatten, lambda x: x.reshape(2, 6)), one(lambda x: C.flatten(x, 1), lambda x: x),
+    "flatten": [one(C.flatten, lambda x: x.reshape(2, 1, 6)), one(lambda x: C.flatten(x, 1), lambda x: x),
                 one(lambda x: C.flatten(x, 0), lambda x: x.reshape(2, 1, 6))],
     "floor": one(C.floor, np.floor),
     "future_value": one(C.ops.future_value, lambda x: np.vstack([x[1:], 0 * x[:1]]), SEQUENCES),

@@ -222,7 +222,16 @@ def test_a_model_file_keeps_blocks_and_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["3", '{"name": 3}', '{"operands": "a"}', '{"operands": [3]}', '{"block": []}', '{"block": {"number": 1}}'],
+    [
+        "3",
+        '{"name": 3}',
+        '{"operands": "a"}',
+        '{"operands": [3]}',
+        '{"block": []}',
+        '{"block": {"number": 1}}',
+        '{"shown": {"operation": 1}}',
+        '{"shown": 2}',
+    ],
 )
 def test_what_a_model_file_says_of_the_program_is_checked(written: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
@@ -240,7 +249,8 @@ def test_what_a_model_file_says_of_the_program_is_checked(written: str, tmp_path
 
 
 def test_what_a_model_file_keeps_of_the_program() -> None:
-    written = Written("a", ("b",), 1, "Dense", ("c",))
+    shown = {"operation": "ELU", "attributes": {"alpha": 1}, "operands": ["b"]}
+    written = Written("a", ("b",), 1, "Dense", ("c",), shown=shown)
     assert Written.of_json(written.as_json()) == written
     assert Written.of_json(None) is None and Written().as_json() == {"name": ""}
 

@@ -201,7 +201,7 @@ def test_numbers_are_operands() -> None:
         assert made.shape == ()
         found = made.eval({number: [5, 7], steps: [np.ones((3, 2, 3)), np.ones((1, 2, 3))]})
         assert [one.tolist() for one in found] == [[5, 5, 5], [7]]
-    assert C.flatten(C.sequence.broadcast_as(a, b[0]))(number, steps).shape == (1,)
+    assert C.flatten(C.sequence.broadcast_as(a, b[0]))(number, steps).shape == (1, 1)
     assert C.log_softmax(number).eval({number: [3.0]}).tolist() == [0]
     assert C.log_softmax(C.reduce_sum(C.constant(3.0)), axis=0).eval() == 0
     with pytest.raises(UserError, match="the right operand of TransposeTimes is a number"):

@@ -101,7 +101,12 @@ def test_helpers_of_the_internal_package() -> None:
     assert utils.value_to_seq(C.Value([np.ones((2, 1)), np.ones((3, 1))]))[1].shape == (3, 1)
     assert utils._py_dict_to_cntk_dict({"a": {"b": [1]}}) == {"a": {"b": [1]}}
     double = x * 2
-    assert utils.eval(double, {x: [[1, 2]]})[double.output].tolist() == [[2, 4]]
+    values, slopes = utils.eval(double, {x: [[1, 2]]}, "float", C.cpu(), False, None)
+    assert values[double.output].tolist() == [[2, 4]] and slopes is None
+    assert utils.eval(double, {x: [[1, 2]]}, None, None, True, {x: 0})[1][x].tolist() == [[2, 2]]
+    words = C.sequence.input_variable(1, needs_gradient=True)
+    steps = utils.eval(words * 3, {words: [[[1], [2]], [[3]]]}, backward_pass=True)[1][words]
+    assert [array.tolist() for array in steps] == [[[3], [3]], [[3]]]
     for wrong in (lambda: sanitize.sanitize_shape("a"), lambda: sanitize.sanitize_permutation((0, 0))):
         with pytest.raises(ArgumentError):
             wrong()

@@ -16,6 +16,8 @@ class Written(NamedTuple):
         operation: The name of that block's operation.
         block_operands: The names of the nodes that the block was applied to.
         free: Which of its sizes only data say, as JSON; None: none.
+        shown: The operation of CNTK 2 that it is the value of: `operation`, `attributes`, names of its `operands`;
+            None: its own.
     """
 
     name: str = ""
@@ -24,6 +26,7 @@ class Written(NamedTuple):
     operation: str = ""
     block_operands: tuple[str, ...] = ()
     free: Mapping[str, Any] | None = None
+    shown: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a model file has it, without what is empty."""
@@ -32,6 +35,8 @@ class Written(NamedTuple):
             entry["operands"] = list(self.operands)
         if self.free is not None:
             entry["free"] = dict(self.free)
+        if self.shown is not None:
+            entry["shown"] = dict(self.shown)
         if self.block is not None:
             entry["block"] = {"number": self.block, "operation": self.operation, "operands": list(self.block_operands)}
         return entry
@@ -49,10 +54,19 @@ class Written(NamedTuple):
         parts = _mapping(entry)
         name, operands = _text(parts.get("name", "")), _texts(parts.get("operands", []))
         free = _mapping(parts["free"]) if "free" in parts else None
+        shown = None
+        if "shown" in parts:
+            shown = _mapping(parts["shown"])
+            _ = _text(shown["operation"]), _mapping(shown["attributes"]), _texts(shown["operands"])
+        written = cls(name, operands, free=free, shown=shown)
         if "block" not in parts:
-            return cls(name, operands, free=free)
+            return written
         block = _mapping(parts["block"])
-        return cls(name, operands, int(block["number"]), _text(block["operation"]), _texts(block["operands"]), free)
+        return written._replace(
+            block=int(block["number"]),
+            operation=_text(block["operation"]),
+            block_operands=_texts(block["operands"]),
+        )
 
 
 def _mapping(value: object) -> dict[str, Any]:

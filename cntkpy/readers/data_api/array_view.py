@@ -34,8 +34,14 @@ class NDArrayView:
 
     @classmethod
     def from_dense(cls, np_array: Any, device: Any = None, read_only: bool = False, borrow: bool = False) -> Self:
-        """Return the view of a NumPy array, which is copied unless `borrow`."""
+        """Return the view of a NumPy array, which is copied unless `borrow`.
+
+        Raises:
+            ArgumentError: it is a sparse matrix.
+        """
         del device
+        if hasattr(np_array, "indptr"):
+            raise ArgumentError("NDArrayView.from_dense: a sparse matrix is not dense", "NDArrayView.from_csr(matrix)")
         array = np.asarray(np_array)
         return cls._of(array if borrow else array.copy(), read_only)
 
@@ -68,7 +74,15 @@ class NDArrayView:
 
     @classmethod
     def from_data(cls, data: Any, device: Any = None, read_only: bool = False, borrow: bool = False) -> Self:
-        """Return the view of an array or a CSR matrix."""
+        """Return the view of an array or a CSR matrix.
+
+        Raises:
+            ArgumentError: it is a text.
+        """
+        if isinstance(data, str):
+            raise ArgumentError(
+                f"NDArrayView.from_data: {data[:20]!r} is not data", "NumPy arrays and CSR matrices are"
+            )
         make = cls.from_csr if hasattr(data, "indptr") else cls.from_dense
         return make(data, device, read_only, borrow)
 
@@ -100,11 +114,28 @@ class NDArrayView:
             extent: the shape of the part; of axes that it does not have, which are the first ones, the element at
                 `start_offset` is taken.
             read_only: whether the part is read only.
+
+        Raises:
+            ArgumentError: the array has no such part.
         """
+        sizes, lengths = self._array.shape, (1,) * (len(start_offset) - len(extent)) + tuple(extent)
+        if len(lengths) != len(sizes) or any(
+            not 0 <= begin <= begin + count <= size
+            for begin, count, size in zip(start_offset, lengths, sizes, strict=True)
+        ):
+            message = f"slice_view: {tuple(extent)} from {tuple(start_offset)} on is no part of the shape {self.shape}"
+            raise ArgumentError(message, "an offset for each axis; the extent may lack the first ones")
         first = len(start_offset) - len(extent)
         pairs = zip(start_offset[first:], extent, strict=True)
         place = (*start_offset[:first], *(slice(begin, begin + count) for begin, count in pairs))
         return self._of(self._array[place], read_only)
+
+    def deep_clone(self, device: Any = None, read_only: bool = False) -> Self:
+        """Return a copy of the array and its view."""
+        del device
+        clone = self._of(self._array.copy(), read_only)
+        clone._shape = self._shape
+        return clone
 
     def __getitem__(self, key: Any) -> Self:
         """Return a part of the array, as NumPy counts its elements; no data are copied."""

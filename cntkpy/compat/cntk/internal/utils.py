@@ -151,7 +151,14 @@ def cntk_device(device_id: int) -> Any:
     return cpu() if device_id == -1 else gpu(device_id)
 
 
-def eval(op: Any, arguments: Any = None, precision: Any = None, device: Any = None, backward_pass: bool = False) -> Any:
+def eval(
+    op: Any,
+    arguments: Any = None,
+    precision: Any = None,
+    device: Any = None,
+    backward_pass: bool = False,
+    expected_backward: Any = None,
+) -> tuple[dict[Any, Any], dict[Any, Any] | None]:
     """Return the values of a function and, if asked for, its gradients.
 
     Args:
@@ -159,19 +166,23 @@ def eval(op: Any, arguments: Any = None, precision: Any = None, device: Any = No
         arguments: data, as `Function.forward` takes them.
         precision: accepted; functions have their own.
         device: accepted; data stay in the memory of the process.
-        backward_pass: whether gradients are asked for, of the sum of the function to all its inputs.
+        backward_pass: whether gradients are asked for, of the sum of the function.
+        expected_backward: what to differentiate by; by default the inputs that need a gradient and all parameters.
 
     Returns:
-        By output, its values; with `backward_pass` a pair of that and, by input, the gradients.
+        By output, its values; and the gradients, by what is differentiated by, or None.
     """
     del precision, device
     outputs = op.outputs
     state, values = op.forward(arguments, outputs, set(outputs) if backward_pass else None)
     if not backward_pass:
-        return values
-    roots = {output: np.ones_like(values[output]) for output in outputs}
-    wanted = {value for value in op.arguments if value.needs_gradient} | set(op.parameters)
-    return values, op.backward(state, roots, wanted)
+        return values, None
+    roots = {
+        output: _ones_like(value, None) if isinstance(value, list) else np.ones_like(value)
+        for output, value in values.items()
+    }
+    default = {value for value in op.arguments if value.needs_gradient} | set(op.parameters)
+    return values, op.backward(state, roots, default if expected_backward is None else set(expected_backward))
 
 
 __all__ = [

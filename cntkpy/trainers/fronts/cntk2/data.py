@@ -17,7 +17,6 @@ from numpy.typing import DTypeLike
 
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.graph import ONE_STEP, Model, looks_along_time
-from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.graph.axes import main_axis, summed_axis
 from cntkpy.networks.graph.network import Node
 from cntkpy.readers import MinibatchData, Value
@@ -36,17 +35,6 @@ from cntkpy.trainers.step.padding import input_nodes
 def has_one_element(node: Node) -> bool:
     """Return whether samples of a node are single numbers; a criterion of several elements counts with their sum."""
     return math.prod(node.shape or ()) == 1
-
-
-def with_samples(criterion: Function) -> Function:
-    """Return the criterion itself; of an operand without samples, an array, the formula that has a value for each
-    sample.
-
-    A criterion node sums over the minibatch, in which both of its operands have samples.
-    """
-    if all(argument.arguments for argument in criterion.inputs[:2]):
-        return criterion
-    return Function(per_sample(criterion.root))
 
 
 @dataclass(eq=False)

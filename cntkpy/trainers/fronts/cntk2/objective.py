@@ -11,13 +11,14 @@ from cntkpy.networks.builders.python.functions.calls import as_list
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.free import Known, Sizes, sized_model
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.per_sample import with_samples
 from cntkpy.networks.builders.python.operations.reductions import reduce_sum
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.host.kinds import HOST
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.fronts.cntk2.data import Arguments, counted, has_one_element, inputs_of, needs_whole, with_samples
+from cntkpy.trainers.fronts.cntk2.data import Arguments, counted, has_one_element, inputs_of, needs_whole
 from cntkpy.trainers.fronts.cntk2.learners import DistributedLearner, Learner
 from cntkpy.trainers.fronts.cntk2.user.learners import PythonLearner, UserLearner
 from cntkpy.trainers.rules.update_step import Group
@@ -59,6 +60,7 @@ class Objective:
         sizes: Sizes | None = None,
     ) -> None:
         roots = [with_samples(criterion) for criterion in criteria]
+        outputs = [with_samples(Function(root)).root for root in outputs]  # a criterion may be the model, too
         self.model, self.nodes, self._sized = _network_of(roots, group, outputs, sizes)
         if not all(map(has_one_element, self.nodes)):
             pairs = zip(roots, self.nodes, strict=True)

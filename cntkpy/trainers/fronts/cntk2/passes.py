@@ -17,7 +17,6 @@ from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.builders.python.functions.blocks import has_sparse_gradient
-from cntkpy.networks.builders.python.functions.defaults import HALF
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import LENGTHS, network_parameters, network_state
@@ -132,12 +131,19 @@ class TrainingPass:
         for variable, node in nodes.items():
             if variable.is_input:
                 gradient = self.values.samples.of(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
-                result[variable] = gradient.sum(axis=0) if variable in self.values.arguments.repeated else gradient
+                gradient = gradient.sum(axis=0) if variable in self.values.arguments.repeated else gradient
             else:
                 gradient = np.asarray(of_own[node.name]).reshape(variable.shape)
-                result[variable] = gradient.astype(HALF) if variable.dtype == HALF else gradient
+            result[variable] = _of_type(gradient, variable.dtype)
         raise_failure()
         return result
+
+
+def _of_type(gradient: Any, dtype: np.dtype[np.generic]) -> Any:
+    """Return a gradient in the precision of its variable; a cast may have computed it in another one."""
+    if isinstance(gradient, list):
+        return [array.astype(dtype, copy=False) for array in gradient]
+    return gradient.astype(dtype, copy=False)
 
 
 def _dense(array: Any, node: Node) -> Array:

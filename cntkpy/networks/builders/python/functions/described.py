@@ -32,6 +32,7 @@ def described(
 
     def decorate(operator: Callable[P, Function]) -> Callable[P, Function]:
         signature = inspect.signature(operator)
+        taken = [name for name, parameter in signature.parameters.items() if parameter.annotation == "Operand"]
 
         @functools.wraps(operator)
         def apply(*arguments: P.args, **named: P.kwargs) -> Function:
@@ -39,7 +40,8 @@ def described(
             bound = signature.bind(*arguments, **named)
             bound.apply_defaults()
             operands = tuple(root for value in bound.arguments.values() for root in _roots(value))
-            if operands and not set(made.roots) & set(operands):
+            are_functions = all(_are_functions(bound.arguments[name]) for name in taken)
+            if operands and are_functions and not set(made.roots) & set(operands):
                 shown = Shown(op_name, attributes(bound.arguments) if attributes else {}, operands)
                 for root in made.roots:
                     mark_shown(root, shown)
@@ -48,6 +50,11 @@ def described(
         return apply
 
     return decorate
+
+
+def _are_functions(value: object) -> bool:
+    """Return whether an operand is a function, or several are; other operands are known to nodes only."""
+    return isinstance(value, Function) or (isinstance(value, tuple) and all(map(_are_functions, value)))
 
 
 def _roots(value: object) -> tuple[NodeValue, ...]:

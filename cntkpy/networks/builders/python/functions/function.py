@@ -27,8 +27,10 @@ from cntkpy.networks.builders.python.functions.attention import attention_weight
 from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
 from cntkpy.networks.builders.python.functions.blocks import (
     Block,
+    Shown,
     mark_block,
     mark_name,
+    mark_shown,
     mark_written,
     name_in_program,
 )
@@ -790,6 +792,9 @@ def _take_written(values: Mapping[Node, NodeValue]) -> None:
         if written.block is not None and all(name in by_name for name in written.block_operands):
             operands = tuple(by_name[name] for name in written.block_operands)
             mark_block(value, blocks.setdefault(written.block, Block(written.operation, operands, operands)))
+        if (shown := written.shown) is not None and all(name in by_name for name in shown["operands"]):
+            operands = tuple(by_name[name] for name in shown["operands"])
+            mark_shown(value, Shown(shown["operation"], shown["attributes"], operands))
 
 
 def load_model(model: str | Path | bytes | bytearray, device: object = None, format: object = None) -> Function:

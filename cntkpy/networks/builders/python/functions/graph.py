@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
+from cntkpy.cntk_config.base.narrowing import is_several
 from cntkpy.networks import nodes as kinds
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions.axes import Axis
 from cntkpy.networks.builders.python.functions.blocks import (
     block_of,
     leaves_in_order,
     name_in_program,
+    shown_as,
     written_operands,
 )
 from cntkpy.networks.builders.python.functions.calls import MARK, UNSEEDED, inputs_of
@@ -166,7 +169,7 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
     made = {value: add(network, value, names[value], sequences) for value in _in_order_of_leaves(roots, order)}
     for value, node in made.items():
         node.inputs = [made[source] for source in inputs_of(value)]
-    _keep_written(made)
+    keep_written(made)
     if sequences:
         _broadcast(network)
     for group, members in (groups or {}).items():
@@ -247,7 +250,7 @@ def _of_node(node: Node) -> Inferred:
     return Inferred(node.shape or (), node.axis)
 
 
-def _keep_written(made: Mapping[NodeValue, Node]) -> None:
+def keep_written(made: Mapping[NodeValue, Node]) -> None:
     """Keep the program's names, orders of operands and blocks for model files."""
     numbers: dict[int, int] = {}
     for value, node in made.items():
@@ -263,7 +266,27 @@ def _keep_written(made: Mapping[NodeValue, Node]) -> None:
             None if block is None else numbers.setdefault(id(block), len(numbers)),
             "" if block is None else block.op_name,
             () if block is None else tuple(made[operand].name for operand in block.operands),
+            shown=_shown_in_file(value, made),
         )
+
+
+def _shown_in_file(value: NodeValue, made: Mapping[NodeValue, Node]) -> dict[str, Any] | None:
+    """Return the operation of CNTK 2 that a node is the value of, as model files have it; None: there is none."""
+    shown = shown_as(value)
+    if shown is None or not all(operand in made for operand in shown.operands):
+        return None
+    attributes = {name: _plain(attribute) for name, attribute in shown.attributes.items()}
+    operands = [made[operand].name for operand in shown.operands]
+    return {"operation": shown.op_name, "attributes": attributes, "operands": operands}
+
+
+def _plain(attribute: Any) -> Any:
+    """Return an attribute as JSON has it: an axis is its number or its name."""
+    if is_several(attribute):
+        return [_plain(item) for item in attribute]
+    if hasattr(attribute, "tolist"):
+        return attribute.tolist()
+    return attribute.of if isinstance(attribute, Axis) else attribute
 
 
 def _broadcast(network: Network) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import UserError, shorten
+from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.networks.builders.python.functions.checks import is_whole
 
 Run = tuple[int, int]
@@ -50,20 +50,24 @@ def runs(numbers: Sequence[int]) -> list[Run]:
     return result
 
 
+class IndexingError(CallError, IndexError):
+    """An index of a function is of no kind that it takes, or has too many axes."""
+
+
 def check_index(key: object) -> None:
     """An index of one axis.
 
     Raises:
-        UserError: it is neither a number nor a slice nor a list of numbers nor dots.
+        IndexingError: it is neither a number nor a slice nor a list of numbers nor dots.
     """
-    if key is ... or is_whole(key) or (isinstance(key, list) and key and all(map(is_whole, key))):
+    if key is ... or is_whole(key) or (isinstance(key, list | tuple) and key and all(map(is_whole, key))):
         return
     if isinstance(key, slice) and all(bound is None or is_whole(bound) for bound in (key.start, key.stop, key.step)):
         return
     message = (
         f"{shorten(repr(key))} is not an index: a whole number, a slice begin:end or a list of numbers is expected"
     )
-    raise UserError("BadIndex", message)
+    raise IndexingError("BadIndex", message)
 
 
 def indexed(keys: Sequence[object], shape: Sequence[int]) -> list[tuple[int, list[int]]]:
@@ -75,13 +79,14 @@ def indexed(keys: Sequence[object], shape: Sequence[int]) -> list[tuple[int, lis
         shape: of the operand.
 
     Raises:
-        UserError: there is no such axis, or it has no such elements.
+        IndexingError: there is no such axis.
+        UserError: it has no such elements.
     """
     dots = [position for position, key in enumerate(keys) if key is ...]
     behind = dots[0] if dots else len(keys)
     if len(keys) - len(dots) > len(shape) or len(dots) > 1:
         problem = "has ... more than once" if len(dots) > 1 else f"is for {len(keys) - len(dots)} axes"
-        raise UserError("BadIndex", f"the index {problem}; the operand has the shape {tuple(shape)}")
+        raise IndexingError("BadIndex", f"the index {problem}; the operand has the shape {tuple(shape)}")
     places = [(axis, key) for axis, key in enumerate(keys[:behind])]
     places += [(len(shape) - len(keys) + position, key) for position, key in enumerate(keys) if position > behind]
     return [(axis, _numbers(shape, axis, key)) for axis, key in places]
@@ -93,7 +98,7 @@ def _numbers(shape: Sequence[int], axis: int, key: Any) -> list[int]:
         return elements("an index", shape, axis, int(key.start or 0), int(key.stop or 0), step)
     return [
         index
-        for number in (key if isinstance(key, list) else [key])
+        for number in (key if isinstance(key, list | tuple) else [key])
         for index in elements("an index", shape, axis, int(number), int(number) + 1)
     ]
 

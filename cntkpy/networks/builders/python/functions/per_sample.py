@@ -7,7 +7,7 @@ of another operator, programs expect a value for each sample: the same formula m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
@@ -54,6 +54,18 @@ def per_sample(node: Node) -> Node:
         mark_written(_made[node], written_operands(node))
         CRITERIA[_made[node]] = Criterion(node.operation.name, operands)
     return _made[node]
+
+
+def with_samples(criterion: Any) -> Any:
+    """Return the criterion itself; of an operand without samples, an array, the formula that has a value for each
+    sample.
+
+    A criterion node sums over the minibatch, in which both of its operands have samples.
+    """
+    node: Node = criterion.root
+    operands = calls.inputs_of(node)[:2] if node.operation.name in _FORMULAS else ()
+    have_samples = all(type(criterion)(operand).arguments for operand in operands)
+    return criterion if have_samples else type(criterion)(per_sample(node))
 
 
 def _(name: str, *inputs: object) -> Node:

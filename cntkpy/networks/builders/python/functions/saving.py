@@ -15,9 +15,10 @@ from cntkpy.networks.builders.python.functions.calls import call
 from cntkpy.networks.builders.python.functions.checks import check_path
 from cntkpy.networks.builders.python.functions.free import are_free
 from cntkpy.networks.builders.python.functions.free_files import sized_in_several_ways, sized_with_marks
+from cntkpy.networks.builders.python.functions.graph import keep_written
 from cntkpy.networks.builders.python.functions.leaves import filled
 from cntkpy.networks.builders.python.functions.nodes import is_input
-from cntkpy.networks.builders.python.functions.per_sample import per_sample
+from cntkpy.networks.builders.python.functions.per_sample import per_sample, with_samples
 from cntkpy.networks.files.model_file import as_reread, load_model, save_model
 from cntkpy.networks.graph.network import Network
 
@@ -51,7 +52,10 @@ def save(function: Any, filename: str | Path, format: object) -> None:
         outputs = tuple(node.name for node in network.groups["output"])
         save_source(path, network, outputs, str(format).lower())
         return
-    save_model(path, function.network)
+    roots = [with_samples(output).root for output in function.outputs]
+    saved = function if roots == list(function.roots) else type(function)(roots)
+    keep_written(saved.model.nodes)  # operators are described after their networks were checked
+    save_model(path, saved.network)
 
 
 def _written_roots(function: Any) -> list[NodeValue]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number, check_whole
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.operations.reshaping import Operand, number
 
@@ -28,6 +29,7 @@ def labels_to_graph(labels: Operand, name: str = "") -> Function:
     return operator("LabelsToGraph", as_node(labels), label=name)
 
 
+@described("ForwardBackward", lambda of: {"blankTokenId": of["blankTokenId"], "delayConstraint": of["delayConstraint"]})
 def forward_backward(
     graph: Operand, features: Operand, blankTokenId: int, delayConstraint: int = -1, name: str = ""
 ) -> Function:
@@ -58,6 +60,16 @@ def forward_backward(
     return number(operator("ForwardBackward", *operands, delayConstraint=float(delay)), name)
 
 
+@described(
+    "EditDistanceError",
+    lambda of: {
+        "substitutionPenalty": of["subPen"],
+        "deletionPenalty": of["delPen"],
+        "insertionPenalty": of["insPen"],
+        "squashInputs": of["squashInputs"],
+        "tokensToIgnore": of["tokensToIgnore"],
+    },
+)
 def edit_distance_error(
     input_a: Operand,
     input_b: Operand,

@@ -40,16 +40,26 @@ def _named(function: Function, name: str) -> Function:
     return alias(function, name) if name else function
 
 
+@described("ElementMax")
+def _larger(a: Function, b: Function) -> Function:
+    return element_select(greater(a, b), a, b)
+
+
+@described("ElementMin")
+def _smaller(a: Function, b: Function) -> Function:
+    return element_select(less(a, b), a, b)
+
+
 def element_max(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """Return the larger one, element by element."""
     operands, name = _several((left, right, *further), name)
-    return _named(reduce(lambda a, b: element_select(greater(a, b), a, b), operands), name)
+    return _named(reduce(_larger, operands), name)
 
 
 def element_min(left: Operand, right: Operand, *further: Operand, name: str = "") -> Function:
     """Return the smaller one, element by element."""
     operands, name = _several((left, right, *further), name)
-    return _named(reduce(lambda a, b: element_select(less(a, b), a, b), operands), name)
+    return _named(reduce(_smaller, operands), name)
 
 
 def sum(*operands: Operand, name: str = "") -> Function:
@@ -116,6 +126,7 @@ def elu(x: Operand, alpha: float = 1.0, name: str = "") -> Function:
     return element_select(less(x, 0.0), element_times(alpha, minus(exp(below), 1.0)), x, name=name)
 
 
+@described("SELU")
 def selu(x: Operand, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str = "") -> Function:
     """Scale times `elu`, whose gradient at 0 is 1 (Klambauer et al., "Self-normalizing neural networks", NIPS 2017)."""
     return element_times(scale, elu(x, alpha), name=name)
@@ -128,12 +139,14 @@ def softplus(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
     return element_divide(log_add_exp(element_times(steepness, x), 0.0), steepness, name=name)
 
 
+@described("Softsign")
 def softsign(x: Operand, steepness: float = 1.0, name: str = "") -> Function:
     """Steepness x / (1 + |steepness x|)"""
     scaled = as_node(x) if steepness == 1 else element_times(steepness, x)
     return element_divide(scaled, plus(1.0, abs(scaled)), name=name)
 
 
+@described("PReLU")
 def param_relu(alpha: Operand, x: Operand, name: str = "") -> Function:
     """X from 0 on, alpha x below; alpha may be a parameter. The gradient at 0 is 1 to x and 0 to alpha."""
     alpha, x = as_node(alpha), as_node(x)
@@ -141,6 +154,7 @@ def param_relu(alpha: Operand, x: Operand, name: str = "") -> Function:
     return in_written_order(element_select(less(x, 0.0), element_times(alpha, below), x, name=name), alpha, x)
 
 
+@described("HardSigmoid", lambda of: {"alpha": of["alpha"], "beta": of["beta"]})
 def hard_sigmoid(x: Operand, alpha: float, beta: float, name: str = "") -> Function:
     """Alpha x + beta, limited to 0 and 1."""
     return clip(plus(element_times(alpha, x), beta), 0.0, 1.0, name=name)
@@ -172,6 +186,7 @@ def element_xor(x: Operand, y: Operand, name: str = "") -> Function:
 # --------------------------------------------------------------------------------------------- constants
 
 
+@described("ConstantOp", lambda of: {"fillValue": 1.0})
 def ones_like(x: Operand, name: str = "") -> Function:
     """Ones of the same shape, whatever x is: also where it is infinite or no number."""
     return equal(zeros_like(x), 0.0, name=name)
@@ -251,6 +266,7 @@ def _count(running_count: object) -> int:
     return int(number.reshape(()))
 
 
+@described("PerDimMeanVarianceNormalize")
 def per_dim_mean_variance_normalize(operand: Operand, mean: Operand, inv_stddev: Operand, name: str = "") -> Function:
     """(operand - mean) * inv_stddev"""
     return element_times(minus(operand, mean), inv_stddev, name=name)

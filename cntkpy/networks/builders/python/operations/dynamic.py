@@ -7,6 +7,7 @@ from typing import Any
 from cntkpy.cntk_config.base.diagnostics import CallError, shorten
 from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.checks import check_flag, check_number
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import (
     Function,
     as_node,
@@ -63,6 +64,13 @@ def to_sequence_like(x: Operand, dynamic_axes_like: Operand, name: str = "") -> 
     return operator("_ToSequenceLike", as_node(x), as_node(dynamic_axes_like), label=name)
 
 
+@described(
+    "UnpackSequence",
+    lambda of: {
+        "sequenceUnpackPaddingValue": of["padding_value"],
+        "sequenceUnpackSuppressMaskOutput": of["no_mask_output"],
+    },
+)
 def unpack(x: Operand, padding_value: float, no_mask_output: bool = False, name: str = "") -> Function:
     """Sequences as samples, whose first axis has the steps: as many as the longest sequence of the minibatch has.
 

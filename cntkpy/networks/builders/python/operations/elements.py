@@ -16,7 +16,7 @@ from cntkpy.networks.builders.python.functions.checks import check_flag, check_w
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
 from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, in_written_order, operator
-from cntkpy.networks.builders.python.operations.reshaping import Operand, flatten, named, place, reshape, transpose
+from cntkpy.networks.builders.python.operations.reshaping import Operand, named, place, reshape, transpose
 
 _LIBRARY = {
     "Sum": "ReduceSum",
@@ -83,7 +83,7 @@ def argmin(x: Operand, axis: int | Axis | None = None, name: str = "") -> Functi
 def _extreme_number(call: str, x: Function, axis: int | Axis | None, name: str) -> Function:
     rank = len(x.shape)
     if axis is None or (isinstance(axis, Axis) and axis.kind == "all static"):
-        return reshape(_extreme_number(call, flatten(x), 0, ""), (), name=name)
+        return reshape(_extreme_number(call, reshape(x, (-1,)), 0, ""), (), name=name)
     along = static_axis(call, axis, rank)
     numbers = _numbers(x, along)
     size = x.shape[along]
@@ -133,7 +133,14 @@ def _top(x: Function, k: int, axis: int | Axis, numbers: bool) -> Function:
     return operator("_TopK", x, k, numbers, axis=place(along, rank))
 
 
-@described("OneHotOp", lambda of: {"numClass": of["num_classes"], "oneHotOutputSparse": of["sparse_output"]})
+@described(
+    "OneHotOp",
+    lambda of: {
+        "numClass": of["num_classes"],
+        "oneHotOutputSparse": of["sparse_output"],
+        "onehotAxis": of["axis"],
+    },
+)
 @needs_shapes
 def one_hot(
     x: Operand, num_classes: int, sparse_output: bool = False, axis: int | Axis = -1, name: str = ""

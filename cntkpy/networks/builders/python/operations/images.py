@@ -42,7 +42,15 @@ def _named(function: Function, name: str) -> Function:
     return alias(function, name) if name else function
 
 
-@described("Pad", lambda of: {"pattern": of["pattern"], "paddingMode": of["mode"]})
+@described(
+    "Pad",
+    lambda of: {
+        "paddingHead": [head for head, _ in of["pattern"]],
+        "paddingFoot": [foot for _, foot in of["pattern"]],
+        "paddingMode": of["mode"],
+        "paddingConstantValue": of["constant_value"],
+    },
+)
 @needs_shapes
 def pad(
     x: Operand,
@@ -128,6 +136,7 @@ def crop_automatic_with_ancestors(
     return operator("_CropWithAncestors", *operands, label=name)
 
 
+@described("DepthToSpace", lambda of: {"blockSize": of["block_size"]})
 @needs_shapes
 def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Function:
     """Channels become blocks of rows and columns: (n n c, h, w) gives (c, n h, n w)."""
@@ -140,6 +149,7 @@ def depth_to_space(operand: Operand, block_size: int, name: str = "") -> Functio
     return reshape(apart, (channels // n**2, n * height, n * width), name=name)
 
 
+@described("SpaceToDepth", lambda of: {"blockSize": of["block_size"]})
 @needs_shapes
 def space_to_depth(operand: Operand, block_size: int, name: str = "") -> Function:
     """Blocks of rows and columns become channels: (c, n h, n w) gives (n n c, h, w)."""
@@ -169,6 +179,14 @@ def _picture(call: str, x: Function) -> tuple[int, int, int]:
     return x.shape[0], x.shape[1], x.shape[2]
 
 
+@described(
+    "MeanVarianceNormalization",
+    lambda of: {
+        "epsilon": of["epsilon"],
+        "useStatsAcrossChannels": of["use_stats_across_channels"],
+        "doVarianceScaling": of["do_variance_scaling"],
+    },
+)
 @needs_shapes
 def mean_variance_normalization(
     operand: Operand,
@@ -189,6 +207,10 @@ def mean_variance_normalization(
     return element_divide(centred, deviation, name=name)
 
 
+@described(
+    "LocalResponseNormalization",
+    lambda of: {"depthRadius": of["depth_radius"], "bias": of["bias"], "alpha": of["alpha"], "beta": of["beta"]},
+)
 @needs_shapes
 def local_response_normalization(
     operand: Operand, depth_radius: int, bias: float, alpha: float, beta: float, name: str = ""
@@ -204,6 +226,7 @@ def local_response_normalization(
     )
 
 
+@described("ImageScaler", lambda of: {"Scaler": of["scalar"], "Biases": of["biases"]})
 @needs_shapes
 def image_scaler(x: Operand, scalar: float, biases: ArrayLike, name: str = "") -> Function:
     """Scalar * x, and a bias added for each channel."""

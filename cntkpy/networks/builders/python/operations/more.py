@@ -15,6 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.networks.builders.python.functions.blocks import mark_sparse
 from cntkpy.networks.builders.python.functions.checks import check_flag
 from cntkpy.networks.builders.python.functions.deferring import needs_shapes
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, known_shape, operator
 from cntkpy.networks.builders.python.functions.leaves import differ_by_leading_ones
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
@@ -33,6 +34,7 @@ from cntkpy.networks.builders.python.operations.operators import (
 from cntkpy.networks.builders.python.operations.reshaping import Operand, reshape
 
 
+@described("StraightThrough")
 def straight_through_impl(x: Operand, name: str = "") -> Function:
     """1 where x is larger than 0, else -1; the gradient of x is that of the result where x lies from -1 to 1, else 0.
 
@@ -81,6 +83,7 @@ def assign(ref: Function, input: Operand, name: str = "") -> Function:
     return operator("_Assign", target, value, label=name)
 
 
+@described("EyeLikeOp", lambda of: {"outputSparse": of["sparse_output"]})
 @needs_shapes
 def eye_like(x: Operand, sparse_output: bool = True, name: str = "") -> Function:
     """Return a matrix with 1 on the diagonal and 0 elsewhere, of the axes of x, whatever its values are.

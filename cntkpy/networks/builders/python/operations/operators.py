@@ -98,6 +98,7 @@ def _unary(public: str, library: str, meaning: str) -> Callable[..., Function]:
 
 
 def _rounding(public: str, library: str, meaning: str) -> Callable[..., Function]:
+    @described(library)
     def function(arg: Operand, name: str = "") -> Function:
         return operator(library, as_node(arg), label=name)
 
@@ -123,6 +124,7 @@ relu = _unary("relu", "RectifiedLinear", "max(x, 0)")
 hardmax = _unary("hardmax", "Hardmax", "One-hot vector of the first largest element.")
 
 
+@described("Softmax", lambda of: {} if of["axis"] is None else {"axis": of["axis"]})
 def softmax(x: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Softmax over all elements of a sample, or along one axis."""
     if axis is None:
@@ -130,6 +132,7 @@ def softmax(x: Operand, axis: int | Axis | None = None, name: str = "") -> Funct
     return _softmax_along("softmax", as_node(x), axis, name)
 
 
+@described("LogSoftmax", lambda of: {} if of["axis"] is None else {"axis": of["axis"]})
 def log_softmax(x: Operand, axis: int | Axis | None = None, name: str = "") -> Function:
     """Return the logarithm of the softmax over all elements of a sample, or along one axis."""
     if axis is None:
@@ -163,6 +166,7 @@ def _is_whole_sample(call: str, x: Function, axis: int | Axis | None) -> bool:
     return rank <= 1
 
 
+@described("Cast", lambda of: {"newDataType": np.dtype(of["dtype"]).name})
 def cast(node_input: Operand, dtype: DTypeLike, name: str = "") -> Function:
     """X in half, single or double precision: the network that it is part of has this precision.
 
@@ -179,6 +183,7 @@ def square(x: Operand, name: str = "") -> Function:
     return element_times(x, x, name=name)
 
 
+@described("LeakyReLU", lambda of: {"alpha": of["alpha"]})
 def leaky_relu(x: Operand, alpha: float = 0.01, name: str = "") -> Function:
     """X from 0 on, alpha x below; the gradient at 0 is 1."""
     x = as_node(x)
@@ -315,6 +320,7 @@ def squared_error(output: Operand, target: Operand, name: str = "") -> Function:
     return operator("SquareError", target, output, label=name)
 
 
+@described("Logistic")
 def binary_cross_entropy(output: Operand, target: Operand, name: str = "") -> Function:
     """Cross entropy of a probability and a target of 0 or 1, element by element."""
     p, y = as_node(output), as_node(target)
@@ -330,6 +336,7 @@ def _binary_cross_entropy(p: Function, y: Function, weight: Function | None, nam
     return negate(likelihood, name) if weight is None else negate(element_times(weight, likelihood), name)
 
 
+@described("Logistic")
 def weighted_binary_cross_entropy(output: Operand, target: Operand, weight: Operand, name: str = "") -> Function:
     """Weighted cross entropy of a probability and a target of 0 or 1, element by element.
 
@@ -345,6 +352,7 @@ def cosine_distance(x: Operand, y: Operand, name: str = "") -> Function:
     return number(operator("CosDistance", as_node(x), as_node(y)), name)
 
 
+@described("LambdaRank")
 def lambda_rank(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
     """Loss of a ranking: 100 n (1 - mean over groups of DCG / best DCG), DCG = sum of gain / ln (2 + rank from 0 on).
 
@@ -362,6 +370,7 @@ def lambda_rank(output: Operand, gain: Operand, group: Operand, name: str = "") 
     return number(operator("LambdaRank", *map(as_node, (gain, output, group))), name)
 
 
+@described("NDCG")
 def ndcg_at_1(output: Operand, gain: Operand, group: Operand, name: str = "") -> Function:
     """100 n times the mean over groups of the gain of the largest output by the largest gain; see `lambda_rank`."""
     return number(operator("NDCG1Eval", *map(as_node, (gain, output, group))), name)
@@ -434,21 +443,25 @@ def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
     return operator("_Shifted", as_node(x), float(steps), state, label=name)
 
 
+@described("Sequence::First")
 def first(seq: Operand, name: str = "") -> Function:
     """Return the first step of each sequence."""
     return operator("BS.Sequences.First", as_node(seq), label=name)
 
 
+@described("Sequence::Last")
 def last(seq: Operand, name: str = "") -> Function:
     """Return the last step of each sequence."""
     return operator("BS.Sequences.Last", as_node(seq), label=name)
 
 
+@described("Sequence::IsFirst")
 def is_first(seq: Operand, name: str = "") -> Function:
     """1 in the first step of each sequence, else 0."""
     return number(operator("BS.Loop.IsFirst", steps_of(seq)), name)
 
 
+@described("Sequence::IsLast")
 def is_last(seq: Operand, name: str = "") -> Function:
     """1 in the last step of each sequence, else 0."""
     return number(operator("BS.Loop.IsLast", steps_of(seq)), name)
@@ -464,6 +477,7 @@ def scatter(seq: Operand, condition: Operand, name: str = "") -> Function:
     return operator("BS.Sequences.Scatter", as_node(condition), as_node(seq), label=name)
 
 
+@described("Sequence::BroadcastAs")
 def broadcast_as(operand: Operand, broadcast_as_operand: Operand, name: str = "") -> Function:
     """Return one sample per sequence, in every step of another sequence."""
     x, like = as_node(operand), steps_of(broadcast_as_operand)
@@ -479,6 +493,7 @@ def _in_every_step(x: Function, like: Function, is_number: bool, name: str) -> F
     return operator("BS.Sequences.BroadcastSequenceAs", like, x, label=name)
 
 
+@described("Sequence::Slice", lambda of: {"beginIndex": of["begin_index"], "endIndex": of["end_index"]})
 def sequence_slice(seq: Operand, begin_index: int, end_index: int, name: str = "") -> Function:
     """Return the steps from `begin_index` to `end_index` (exclusive; negative ones and 0 count from the end)."""
     begin, end = (check_whole("sequence.slice: an index", index) for index in (begin_index, end_index))
@@ -546,6 +561,10 @@ def _sampled(
     return result
 
 
+_STACKS = ("lstm", "gru", "rnnTanh", "rnnReLU")
+"""The layers that `optimized_rnnstack` has."""
+
+
 def optimized_rnnstack(
     operand: Operand,
     weights: Operand,
@@ -566,6 +585,9 @@ def optimized_rnnstack(
         recurrent_op: lstm, gru, rnnTanh or rnnReLU.
         name: names the result.
     """
+    if recurrent_op not in _STACKS:
+        message = f"optimized_rnnstack: recurrent_op is one of {', '.join(_STACKS)}, not {shorten(repr(recurrent_op))}"
+        raise UserError("BadValue", message)
     return operator(
         "OptimizedRNNStack",
         as_node(weights),
@@ -578,6 +600,7 @@ def optimized_rnnstack(
     )
 
 
+@described("ConstantOp", lambda of: {"fillValue": 0.0})
 def zeros_like(x: Operand, name: str = "") -> Function:
     """Zeros of the same shape, whatever x is: also where it is infinite or no number."""
     x = as_node(x)

@@ -87,6 +87,8 @@ def bernoulli(
 
 def uniform_like(x: Operand, low: float = 0.0, high: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Numbers from `low` to `high`, one for each element of `x`."""
+    if check_number("an argument of uniform", low) >= check_number("an argument of uniform", high):
+        raise UserError("BadValue", f"uniform: low is below high, but {low} is not below {high}")
     return _drawn(x, "uniform", low, high, seed, name)
 
 
@@ -98,6 +100,7 @@ def normal_like(x: Operand, mean: float = 0.0, scale: float = 1.0, seed: int | N
 
 def gumbel_like(x: Operand, loc: float = 0.0, scale: float = 1.0, seed: int | None = None, name: str = "") -> Function:
     """Numbers with Gumbel's distribution (maxima), one for each element of `x`."""
+    check_number("the scale", scale, 0.0)
     return _drawn(x, "gumbel", loc, scale, seed, name)
 
 

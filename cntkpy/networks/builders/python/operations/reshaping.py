@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,13 +107,11 @@ def _inferred(sizes: Sequence[int], replaced: tuple[int, ...]) -> list[int]:
 
 @needs_shapes
 def flatten(x: Operand, axis: int | Axis | str | None = None, name: str = "") -> Function:
-    """Return the same elements along one axis; with `axis` along two: those in front of it, and those from it on."""
+    """Return the same elements along two axes: those in front of `axis`, by default 0, and the others."""
     if isinstance(axis, str):  # the name
         axis, name = None, axis
     x = as_node(x)
-    if axis is None:
-        return reshape(x, (math.prod(x.shape),), name=name)
-    begin = static_axis("flatten", axis, len(x.shape), beyond=1)
+    begin = static_axis("flatten", 0 if axis is None else axis, len(x.shape), beyond=1)
     return reshape(x, (math.prod(x.shape[:begin]), math.prod(x.shape[begin:])), name=name)
 
 
@@ -128,6 +126,7 @@ def expand_dims(x: Operand, axis: int | Axis, name: str = "") -> Function:
     return reshape(x, shape, name=name)
 
 
+@described("Squeeze", lambda of: {"axisVec": of["axes"]})
 @needs_shapes
 def squeeze(x: Operand, axes: int | Axis | Sequence[int | Axis] | None = None, name: str = "") -> Function:
     """Return the same elements without some axes of 1, or without all of them."""
@@ -147,6 +146,7 @@ def squeeze(x: Operand, axes: int | Axis | Sequence[int | Axis] | None = None, n
 # --------------------------------------------------------------------------------------------- other orders of axes
 
 
+@described("TransposeAxes", lambda of: {"axis1": of["axis1"], "axis2": of["axis2"]})
 @needs_shapes
 def swapaxes(x: Operand, axis1: int | Axis = 0, axis2: int | Axis = 1, name: str = "") -> Function:
     """Return two axes exchanged."""
@@ -189,7 +189,15 @@ def transpose(x: Operand, perm: Any = (1, 0), name: Any = "", axis2: int | None 
 # --------------------------------------------------------------------------------------------- parts
 
 
-@described("Slice", lambda of: {"axis": of["axis"], "beginIndex": of["begin_index"], "endIndex": of["end_index"]})
+def _of_slice(of: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a slice along one axis, or along several."""
+    several = isinstance(of["axis"], list | tuple)
+    strides = ([1] * len(of["axis"]) if several else 1) if of["strides"] is None else of["strides"]
+    names = [name + "Vec" * several for name in ("axis", "beginIndex", "endIndex", "sliceStrides")]
+    return dict(zip(names, (of["axis"], of["begin_index"], of["end_index"], strides), strict=True))
+
+
+@described("Slice", _of_slice)
 def slice(
     x: Operand,
     axis: int | Axis | Sequence[int | Axis],

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 
 from cntkpy.cntk_config.base.diagnostics import CallError, shorten
 from cntkpy.networks.builders.python.functions.checks import is_whole
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.builders.python.operations import operators
 from cntkpy.networks.builders.python.operations.operators import Operand, reconcile_dynamic_axes
 
 
+@described("Sequence::Gather")
 def gather(
     seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Sequence[int] | None = None, name: str = ""
 ) -> Function:
@@ -37,6 +39,7 @@ def gather(
     return on_an_axis(lambda flags, label: operators.gather(seq, flags, label), condition, name)
 
 
+@described("Sequence::Scatter")
 def scatter(
     seq: Operand, condition: Operand, new_sequence_axis_typeinfo: Sequence[int] | None = None, name: str = ""
 ) -> Function:

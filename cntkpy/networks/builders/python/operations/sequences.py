@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cntkpy.networks.builders.python.functions.checks import check_whole
+from cntkpy.networks.builders.python.functions.described import described
 from cntkpy.networks.builders.python.functions.function import Function, as_node, operator
 from cntkpy.networks.builders.python.functions.variables import placeholder
 from cntkpy.networks.builders.python.operations.composed import element_max
@@ -48,11 +49,13 @@ def accumulated(step: Callable[[Function], Function]) -> Function:
     return result.replace_placeholders({previous: result})
 
 
+@described("Sequence::ReduceElements", lambda of: {"reductionOpName": "Sum"})
 def reduce_sum(seq: Operand, name: str = "") -> Function:
     """Return the sum over the steps of each sequence."""
     return last(accumulated(lambda previous: plus(previous, seq)), name)
 
 
+@described("Sequence::ReduceElements", lambda of: {"reductionOpName": "Max"})
 def reduce_max(seq: Operand, name: str = "") -> Function:
     """Return the largest value over the steps of each sequence, element by element."""
     return last(accumulated(lambda previous: element_max(element_select(is_first(seq), seq, previous), seq)), name)
@@ -77,12 +80,14 @@ def over_steps(how: str, seq: Operand) -> Function:
     return last(accumulated(lambda previous: element_select(is_first(seq), seq, element_times(previous, seq))))
 
 
+@described("Sequence::Softmax")
 def softmax(seq: Operand, name: str = "") -> Function:
     """Softmax over the steps of each sequence, element by element."""
     shifted = exp(minus(seq, broadcast_as(reduce_max(seq), seq)))
     return element_divide(shifted, broadcast_as(reduce_sum(shifted), seq), name=name)
 
 
+@described("Where")
 def where(condition: Operand, name: str = "") -> Function:
     """Return the numbers of the steps whose condition is not 0."""
     return on_an_axis(lambda flags, label: number(operator("Where", flags), label), condition, name)

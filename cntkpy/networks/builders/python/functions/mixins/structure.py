@@ -190,10 +190,10 @@ class Structure:
         """The options of its operation by name; those that can be set have CNTK's names. A seed of -1: it has none."""
         if (shown := shown_as(self._resolved)) is not None and self._block is None:
             return dict(shown.attributes)
-        options = dict(self._resolved.options)
+        options = {key: value for key, value in self._resolved.options.items() if key not in _OURS}
         options = _ATTRIBUTES.get(op_name_of(self._resolved), dict[str, Any])(options)
         if "seed" in options:
-            options["rngSeed"] = self._seed(options.pop("seed"))
+            options |= {"rngSeed": self._seed(options.pop("seed")), "rngOffset": 0}
         if "rate" in options:
             options["dropoutRate"] = options.pop("rate")
         return {key: value for key, value in options.items() if key not in (HOST, CUSTOM)}
@@ -264,16 +264,38 @@ def _of_windows(options: dict[str, Any]) -> dict[str, Any]:
     shown = {names.get(key, key): value for key, value in options.items() if key not in hidden}
     if "poolingType" in shown:
         shown["poolingType"] = POOLING_TYPES.index(shown["poolingType"])
-        shown["poolingWindowShape"] = shown.pop("kernelShape")
+        if "kernelShape" in shown:
+            shown["poolingWindowShape"] = shown.pop("kernelShape")
     return {key: value[::-1] if isinstance(value, tuple) else value for key, value in shown.items()}
 
 
+def _renamed(names: Mapping[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what gives options CNTK's names; those that are not renamed stay."""
+    return lambda options: {names.get(key, key): value for key, value in options.items()}
+
+
+_OURS = frozenset({"count", "exact", "function", "oneStep"})
+"""Options of nodes that are no attributes in CNTK."""
+
 _ATTRIBUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "BatchNormalization": _renamed({"engine": "useCuDNNEngine"}),
     "Convolution": _of_windows,
+    "Crop": lambda options: {"offset": [options["offsetX"], options["offsetY"]]} if "offsetX" in options else {},
     "FutureValue": lambda options: {"offset": options.get("timeStep", 1)},
+    "OptimizedRNNStack": _renamed({"hiddenDims": "hiddenSize"}),
     "PastValue": lambda options: {"offset": options.get("timeStep", 1)},
     "Pooling": _of_windows,
-    "Unpooling": _of_windows,
+    "Reshape": _renamed({"dims": "newShape"}),
+    "ROIPooling": lambda options: _renamed({"outputShape": "roiOutputShape"})(_of_windows(options)),
+    "RandomDistribution": lambda options: {
+        "randomDistributionType": options["distribution"],
+        "randomDistributionArgs": [options["first"], options["second"]],
+        "seed": options.get("seed", 0),
+    },
+    "RandomSample": _renamed({"sampleWithReplacement": "allowDuplicates"}),
+    "RandomSampleInclusionFrequency": _renamed({"sampleWithReplacement": "allowDuplicates"}),
+    "TransposeTimes": lambda options: {"outputRank": 1} | options,
+    "Unpooling": lambda options: _renamed({"kernelShape": "unpoolingWindowShape"})(_of_windows(options)),
 }
 """By operation what makes CNTK's attributes of the options of its node."""
 
@@ -371,12 +393,11 @@ def variable_text(variable: Any) -> str:
     What has no name is written with its uid.
     """
     kind, name = _kind(variable), variable.name or uid_of(variable)
-    if kind == "Placeholder":
-        return f"Placeholder('{name}', [???], [???])"
     try:
         sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(map(_axis_text, variable.dynamic_axes))
     except OpenShape:
         sizes = axes = "???"
+    axes = "???" if kind == "Placeholder" else axes
     return f"{kind}('{name}', [{axes}], [{sizes}])"
 
 
