@@ -34,6 +34,11 @@ OLDER_NAMES = {"blocks": {"Input": "input_variable", "Parameter": "parameter", "
 """Operators that a module of a beta had under other names."""
 
 
+def _layer_stack(count: int, constructor: Callable[..., object]) -> Any:
+    """Return a number of layers that a function makes, one after another."""
+    return vars(sys.modules[f"{PACKAGE}.layers"])["For"](range(count), constructor)
+
+
 def older_member(module: str, name: str) -> Any:
     """Return what betas of CNTK 2.0 had under a name that the module lacks now; None for other names.
 
@@ -43,7 +48,7 @@ def older_member(module: str, name: str) -> Any:
     layers = vars(sys.modules[f"{PACKAGE}.layers"])
     if (module, name) == ("cntk.layers", "LayerStack"):
         warn_beta("cntk.layers.LayerStack(n, ...)", "cntk.layers.For(range(n), ...)")
-        return lambda count, constructor: layers["For"](range(count), constructor)
+        return _layer_stack
     if module == "cntk" and name in sys.modules[f"{PACKAGE}.layers.layers"].__all__:
         warn_beta(f"cntk.{name}", f"cntk.layers.{name}")
         return layers[name]

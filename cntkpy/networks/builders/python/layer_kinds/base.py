@@ -198,9 +198,9 @@ class Layer:
                 inputs[operand] = Function(input_like(operand, names[index] if names else ""))
         if not inputs:
             return made
-        own = made.clone("share", inputs)
-        mark_written(own.roots[0], (inputs.get(operand, operand).roots[0] for operand in applied_to))
-        return own
+        copied = made.clone("share", inputs)
+        mark_written(copied.roots[0], (inputs.get(operand, operand).roots[0] for operand in applied_to))
+        return copied
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the first function that it made: a parameter (`layer.W`), a function by name, `eval`.
