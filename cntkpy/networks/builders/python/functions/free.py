@@ -190,7 +190,7 @@ def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
 
 
 def _network(known: Known) -> graph.Model:
-    return graph.make(known.roots, {"output": known.roots})
+    return graph.make_outputs(known.roots)
 
 
 def _inferred(known: Known) -> Inferred:
