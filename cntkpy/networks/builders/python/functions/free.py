@@ -238,7 +238,11 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
         return None
     if len({len(shape) for shape in shapes}) != 1:
         return None
-    return tuple(sizes[0] if len(set(sizes)) == 1 else FREE for sizes in zip(*shapes, strict=True))
+    is_only_one = len(shapes) == 1  # a size of 1, which fits all others: of several free axes each has its own
+    return tuple(
+        FREE if len(set(sizes)) > 1 or (is_only_one and sizes[0] == 1) else sizes[0]
+        for sizes in zip(*shapes, strict=True)
+    )
 
 
 def free_axis(root: NodeValue) -> str | None:

@@ -404,7 +404,9 @@ def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, 
 
 
 def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Function:
-    if isinstance(initial, Function) and (initial.placeholders or (initial.data_arguments and _has_placeholder(x))):
+    if isinstance(initial, Function) and (
+        initial.placeholders or ((initial.data_arguments or initial.dynamic_axes) and _has_placeholder(x))
+    ):
         shape = _known_shape(initial)  # the states have it as well
         return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True, shape=shape)
     return _shifted(x, initial, steps, name)
