@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
@@ -38,6 +39,9 @@ Sizes = Mapping[NodeValue, Shape]
 
 TRIED = (16, 64, 7, 1, 224, 60, 360)
 """Sizes that are tried where shapes of parameters are wanted before there are data."""
+
+_SHAPES_FOR: WeakKeyDictionary[NodeValue, dict[int, Shape | None]] = WeakKeyDictionary()
+"""By function and size what `shape_for` returns."""
 
 _KEPT = "kept"
 """The option of a recipe with the parameters that it makes."""
@@ -245,6 +249,23 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
     )
 
 
+def shape_for(node: NodeValue, size: int) -> Shape | None:
+    """Return the shape of a function for a size that stands for those that only data say; None: it is not known."""
+    shapes = _SHAPES_FOR.setdefault(node, {})
+    if size not in shapes:
+        shapes[size] = None  # while it is looked for
+        free = [below for below in ordered([node], SETTLED) if is_free(below)]
+        if free and not has_placeholders([node]):
+            try:
+                shapes[size] = _inferred(with_sizes([node], {below: with_free(below, size) for below in free})).shape
+            except UserError:  # the size does not fit
+                return None
+        else:
+            del shapes[size]
+            return None
+    return shapes[size]
+
+
 def free_axis(root: NodeValue) -> str | None:
     """Return the time axis of a function with free sizes.
 
@@ -282,5 +303,6 @@ __all__ = [
     "free_shape",
     "probe_sizes",
     "probed",
+    "shape_for",
     "sized_model",
 ]

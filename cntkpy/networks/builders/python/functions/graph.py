@@ -510,8 +510,9 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue], ends: Con
 def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
     """Return a name for each node, the same in every program that makes the same network."""
     names: dict[NodeValue, str] = {}
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     labels: dict[str, str] = {}
+    taken_labels: dict[str, int] = {}
     values = list(order)
     for value in values:
         if value.name:
@@ -521,17 +522,21 @@ def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
             continue
         first, dot, tail = value.origin.name.partition(".")
         if first not in labels:
-            label = first.partition(MARK)[0]
-            labels[first] = _free(label, {name.lower() for name in labels.values()}, keep=False)
+            labels[first] = _free(first.partition(MARK)[0], taken_labels)
         names[value] = _free(re.sub(rf"{MARK}\d+", "", labels[first] + dot + tail), taken)
     return names
 
 
-def _free(name: str, taken: set[str], keep: bool = True) -> str:
-    unused, number = name, 1
-    while unused.lower() in taken:
+def _free(name: str, taken: dict[str, int]) -> str:
+    """Return a name, with the first number that makes it another one than those before.
+
+    Args:
+        name: the name.
+        taken: by name in small letters the last number that was looked at; the new name is added.
+    """
+    number = taken.get(name.lower(), 0) + 1
+    while (unused := name if number == 1 else f"{name}{number}").lower() in taken:
         number += 1
-        unused = f"{name}{number}"
-    if keep:
-        taken.add(unused.lower())
+    taken[unused.lower()] = 1
+    taken[name.lower()] = number
     return unused
