@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -39,6 +39,9 @@ Sizes = Mapping[NodeValue, Shape]
 
 TRIED = (16, 64, 7, 1, 224, 60, 360)
 """Sizes that are tried where shapes of parameters are wanted before there are data."""
+
+MAX_SIZES = 8
+"""The number of sizes of leaves that are tried besides."""
 
 _SHAPES_FOR: WeakKeyDictionary[NodeValue, dict[int, Shape | None]] = WeakKeyDictionary()
 """By function and size what `shape_for` returns."""
@@ -214,7 +217,7 @@ def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator
     free = free_nodes(roots)
     failed: UserError | None = None
     works = False
-    for size in TRIED:
+    for size in chain(TRIED, _sizes_below(roots)):
         sizes = {node: with_free(node, size) for node in free}
         try:
             known = with_sizes(roots, sizes)
@@ -226,6 +229,12 @@ def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator
             yield sizes, known, seen
     if not works and failed is not None:
         raise failed
+
+
+def _sizes_below(roots: Sequence[NodeValue]) -> Iterator[int]:
+    """Yield the sizes of axes of some leaves that others may have to fit."""
+    known = {size: None for node in ordered(roots) for size in (node.shape or ()) if size > 1 and size not in TRIED}
+    yield from islice(known, MAX_SIZES)
 
 
 def free_shape(root: NodeValue) -> tuple[int, ...] | None:
