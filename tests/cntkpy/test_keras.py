@@ -48,8 +48,10 @@ def test_there_are_programs() -> None:
         "residual",
         "siamese",
         "slices",
+        "stateful",
         "steps",
         "text",
+        "unknown",
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice, product
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -217,8 +217,7 @@ def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator
     free = free_nodes(roots)
     failed: UserError | None = None
     works = False
-    for size in chain(TRIED, _sizes_below(roots)):
-        sizes = {node: with_free(node, size) for node in free}
+    for sizes in _combinations(roots, free):
         try:
             known = with_sizes(roots, sizes)
             seen = look(known)
@@ -231,10 +230,14 @@ def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator
         raise failed
 
 
-def _sizes_below(roots: Sequence[NodeValue]) -> Iterator[int]:
-    """Yield the sizes of axes of some leaves that others may have to fit."""
-    known = {size: None for node in ordered(roots) for size in (node.shape or ()) if size > 1 and size not in TRIED}
-    yield from islice(known, MAX_SIZES)
+def _combinations(roots: Sequence[NodeValue], free: Sequence[NodeValue]) -> Iterator[Sizes]:
+    """Yield sizes of free nodes: the same for all, then one node has a size of a leaf, which it may have to fit."""
+    axes = dict.fromkeys(size for node in ordered(roots) for size in (node.shape or ()) if size > 1)
+    below = list(islice(axes, MAX_SIZES))
+    for size in dict.fromkeys((*TRIED, *below)):
+        yield {node: with_free(node, size) for node in free}
+    for size, fitting, other in product(below, free if len(free) > 1 else (), TRIED[:2]):
+        yield {node: with_free(node, size if node is fitting else other) for node in free}
 
 
 def free_shape(root: NodeValue) -> tuple[int, ...] | None:
