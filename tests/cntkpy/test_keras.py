@@ -42,6 +42,7 @@ def test_there_are_programs() -> None:
         "convolution",
         "dense",
         "dream",
+        "flatten",
         "functional",
         "gradients",
         "recurrent",

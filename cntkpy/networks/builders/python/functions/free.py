@@ -40,6 +40,9 @@ Sizes = Mapping[NodeValue, Shape]
 TRIED = (16, 64, 7, 1, 224, 60, 360)
 """Sizes that are tried where shapes of parameters are wanted before there are data."""
 
+_AXES: WeakKeyDictionary[NodeValue, str | None] = WeakKeyDictionary()
+"""The time axes of functions with free sizes."""
+
 MAX_SIZES = 8
 """The number of sizes of leaves that are tried besides."""
 
@@ -284,7 +287,9 @@ def free_axis(root: NodeValue) -> str | None:
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
-    return next(_working([root], _inferred))[2].axis
+    if root not in _AXES:
+        _AXES[root] = next(_working([root], _inferred))[2].axis
+    return _AXES[root]
 
 
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
