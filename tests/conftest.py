@@ -51,6 +51,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `sampled` two of three are thorough; digests of their names choose them."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for several in cases.values():
+        several.sort(key=lambda item: zlib.crc32(item.nodeid.encode()))
+        for item in several[(len(several) + 2) // 3 :]:
+            item.add_marker(pytest.mark.thorough)
+
+
 @dataclass(frozen=True)
 class Result:
     """What a run left behind."""
@@ -139,20 +152,20 @@ HASTY = ("cntkpy", "commands", "networks", "readers", "trainers")
 COMPILED_IN_HASTE = tuple(f"{ROOT / 'tests' / name}{os.sep}" for name in HASTY)
 """Tests of what programs mean, not of how fast or to which last bit they compute it: XLA optimises little for them.
 
-All others, and what is marked `thorough` or `optimised`, have the programs that users have.
+All others, and what is marked `optimised`, have the programs that users have. So has every fourth file of thorough
+tests, and of the folders of `SAMPLED` every fourth thorough case, which a digest of the name chooses: they take three
+times as long. The cases of a file often share what a fixture has computed, and have to agree with it bit for bit.
 """
 SAMPLED = tuple(f"{ROOT / 'tests/networks' / name}{os.sep}" for name in ("nodes", "onnx"))
-"""Where thorough tests have hundreds of cases of small programs: every fourth case has those that users have, which
-take three times as long."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Whether XLA optimises for a test and its fixtures; processes that the test starts do as it does."""
+    marks = {mark.name for mark in item.iter_markers()}
     path = str(item.path)
-    left_out = path.startswith(SAMPLED) and "[" in item.name and zlib.crc32(item.nodeid.encode()) % 4
-    thorough = any(item.iter_markers("thorough")) and not left_out
-    as_for_users = thorough or any(item.iter_markers("optimised"))
+    name = item.nodeid if path.startswith(SAMPLED) else item.nodeid.partition("::")[0]
+    as_for_users = "optimised" in marks or ("thorough" in marks and zlib.crc32(name.encode()) % 4 == 0)
     haste.switch(path.startswith(COMPILED_IN_HASTE) and not as_for_users)
 
 

@@ -28,6 +28,8 @@ assert C is own and C.ops is own.ops and cntk.ops.functions is own.ops.functions
 assert C.__spec__.name == "cntkpy.compat.cntk" and C.__name__ == "cntkpy.compat.cntk"
 print(y.eval({x: np.ones((1, 2), np.float32)}).tolist(), sys.argv, __name__)
 """
+SHAPE = PROGRAM.replace("y.eval({x: np.ones((1, 2), np.float32)}).tolist()", "y.shape")
+"""The same without JAX, which takes half of the time."""
 
 
 def run(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,10 +49,10 @@ def test_a_program_runs_as_it_is(tmp_path: Path) -> None:
 
 def test_a_module_runs_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "p.py").write_text(PROGRAM)
+    (tmp_path / "mine" / "p.py").write_text(SHAPE)
     done = run("-m", "cntkpy.compat", "-m", "mine.p", "c", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("[[2.0, 2.0]]") and "'c'" in done.stdout
+    assert done.stdout.startswith("(2,)") and "'c'" in done.stdout
 
 
 @pytest.mark.thorough
@@ -67,9 +69,9 @@ def test_workers_run_a_program_as_it_is(tmp_path: Path) -> None:
 
 
 def test_install_in_a_program(tmp_path: Path) -> None:
-    (tmp_path / "p.py").write_text("import cntkpy.compat\ncntkpy.compat.install()\ncntkpy.compat.install()\n" + PROGRAM)
+    (tmp_path / "p.py").write_text("import cntkpy.compat\ncntkpy.compat.install()\ncntkpy.compat.install()\n" + SHAPE)
     done = run("p.py", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr, done.stdout.split()[0]) == (0, "", "(2,)")
 
 
 @pytest.mark.thorough
@@ -104,6 +106,7 @@ def test_another_package_is_not_hidden_silently(tmp_path: Path) -> None:
         ("import cntk.learners.adams", "did you mean 'adam'?"),
     ],
 )
+@pytest.mark.sampled
 def test_what_is_missing_says_what_there_is(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(f"import cntk\n{line}\n")
     done = run("-m", "cntkpy.compat", "p.py", folder=tmp_path)

@@ -8,6 +8,7 @@ import pytest
 
 import cntkpy.compat.cntk as C
 from cntkpy.cntk_config import UserError
+from cntkpy.compat.cntk.contrib.deeprl.agent.shared.cntk_utils import negative_of_entropy_with_softmax
 from cntkpy.compat.cntk.contrib.deeprl.agent.shared.customized_models import conv_dqn, huber_loss
 from cntkpy.compat.cntk.contrib.deeprl.agent.shared.models import Models
 from cntkpy.compat.cntk.contrib.netopt import factorization
@@ -99,3 +100,10 @@ def test_networks_of_agents() -> None:
 
 def huber_loss_of_one(y: Any, y_hat: Any) -> Any:
     return huber_loss(y, y_hat, 1.0)
+
+
+def test_the_entropy_of_a_softmax_has_the_opposite_sign() -> None:
+    x = C.input_variable(2)
+    assert np.allclose(
+        negative_of_entropy_with_softmax(x).eval({x: [[0, 0], [0, np.log(3)]]}).ravel(), [-0.693147, -0.562335]
+    )

@@ -124,6 +124,7 @@ def checked(case: Case, dtype: Any) -> tuple[Any, Any, Any, dict[Any, Any], np.n
 
 @PRECISIONS
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled
 def test_values(name: str, dtype: Any) -> None:
     case = CASES[name]
     _, _, made, given, filters = checked(case, dtype)
@@ -139,6 +140,7 @@ def test_values(name: str, dtype: Any) -> None:
 
 @PRECISIONS
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled
 def test_gradients(name: str, dtype: Any) -> None:
     """Those of a weighted sum of the results, with respect to the filters and to the operand."""
     case = CASES[name]
@@ -173,6 +175,7 @@ def test_gradients(name: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["groups", "sequences of pictures", "no channels", "sequences by long steps"])
+@pytest.mark.sampled
 def test_clones_and_files(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     x, _, made, given, _ = checked(case, np.float64)
@@ -330,6 +333,7 @@ LAYERS = {
 
 @PRECISIONS
 @pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.sampled
 def test_layers(name: str, dtype: Any) -> None:
     """The filters that a layer has, slid over its input, and its bias."""
     one = LAYERS[name]
@@ -439,6 +443,7 @@ POOLINGS = [
 @PRECISIONS
 @pytest.mark.parametrize("how", POOLINGS)
 @pytest.mark.parametrize("kind", [C.MAX_POOLING, C.AVG_POOLING])
+@pytest.mark.sampled
 def test_poolings(kind: str, how: dict[str, Any], dtype: Any, tmp_path: Path) -> None:
     size, strides = (3, 2), (3, 2)
     data = np.random.default_rng(5).normal(size=(2, 2, 7, 5))

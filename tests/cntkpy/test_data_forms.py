@@ -308,6 +308,7 @@ VALUES = ("Value.create", "asvalue", "MinibatchData", "training_session")
 @pytest.mark.parametrize(
     "entry", [one if one in QUICK else pytest.param(one, marks=pytest.mark.thorough) for one in ENTRIES]
 )
+@pytest.mark.sampled
 def test_every_entry_reads_data_alike(entry: str) -> None:
     for name, (axes, shape, *sparse), data, expected in CASES:
         k, what = kind(axes, shape, *sparse), f"{entry}: {name}"

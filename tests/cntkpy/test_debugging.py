@@ -128,7 +128,7 @@ def test_functions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
         "Input('x', [#, *], [3])",
         "Placeholder('later', [???], [???])",
     )
-    assert "Function(y: Tensor[2]) -> Tensor[2]" in text and "Parameter('w'): (2,)" in text and "-> (2,)" in text
+    assert "Function(y: Tensor[2]) -> Tensor[2]" in text and "Parameter('w', [], [2])\n" in text and "-> (2,)" in text
 
 
 # ------------------------------------------------------------------------------------------------ times of nodes

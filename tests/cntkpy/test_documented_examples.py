@@ -250,6 +250,7 @@ VALUES: dict[str, tuple[Callable[[], Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
+@pytest.mark.sampled
 def test_value(name: str) -> None:
     compute, expected = VALUES[name]
     found: Any = compute()

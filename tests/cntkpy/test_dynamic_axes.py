@@ -268,6 +268,7 @@ def test_training_through_the_axis_of_the_minibatch() -> None:
         (lambda x, y: C.sequence.unpack(C.sequence.gather(x, y), -1, True), [[1, 2, 3], [6, -1, -1]]),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_what_is_kept_of_steps_of_samples_has_an_axis_of_its_own(function: Any, expected: Any) -> None:
     x, y = C.input_variable((3, 1)), C.input_variable((3, 1))
     made = function(C.to_sequence(x), C.to_sequence(y))

@@ -276,6 +276,6 @@ def test_expressions_are_what_they_say(seed: int) -> None:
 
 @pytest.mark.thorough
 @given(SEEDS)
-@settings(max_examples=500, phases=[Phase.generate])
+@settings(max_examples=300, phases=[Phase.generate])
 def test_many_expressions_are_what_they_say(seed: int) -> None:
     check_expression(*expression(seed))

@@ -252,6 +252,7 @@ SAVED: dict[str, tuple[Any, Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SAVED)
+@pytest.mark.sampled
 def test_a_model_file_keeps_free_sizes(name: str, tmp_path: Path) -> None:
     x, make, shapes = SAVED[name]
     z = make(x)

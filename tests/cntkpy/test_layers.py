@@ -69,24 +69,31 @@ def test_a_cell_with_another_activation(name: str, by_default: bool) -> None:
             "peepholes": C.layers.LSTM(2, cell_shape=5, use_peepholes=True, **options),
             "gru": C.layers.GRU(2, **options),
         }
-    for kind, cell in cells.items():
-        layer = C.layers.Recurrence(cell)
-        z = layer(below)
-        values = {one.name: one.value for one in z.parameters}
-        steps = np.tanh(data)
-        wanted = expected_gru(values, steps, f) if kind == "gru" else expected_lstm(values, steps, f, kind != "lstm")
+    layers = {kind: C.layers.Recurrence(cell) for kind, cell in cells.items()}
+    first, again = (
+        {kind: layer(below) for kind, layer in layers.items()} for _ in range(2)
+    )  # the layers applied twice
+    values = C.combine([*first.values(), *again.values()]).eval({x: [data]})
+    steps = np.tanh(data)
+    for kind, z in first.items():
+        p = {one.name: one.value for one in z.parameters}
+        wanted = expected_gru(p, steps, f) if kind == "gru" else expected_lstm(p, steps, f, kind != "lstm")
         wanted = np.stack(list(wanted))
-        np.testing.assert_allclose(z.eval({x: [data]})[0], wanted, rtol=1e-6)
-        np.testing.assert_allclose(layer(below).eval({x: [data]})[0], wanted, rtol=1e-6)  # applied once more
-        total = C.sequence.reduce_sum(C.reduce_sum(z))
-        (weights,) = [one for one in z.parameters if one.name == "W"]
-        found, before = total.grad({x: [data]}, wrt=[weights]), weights.value.copy()
-        direction = np.random.default_rng(4).normal(size=before.shape)
-        sums = []
-        for step in (1e-5, -1e-5):
-            weights.value = before + step * direction
-            sums.append(total.eval({x: [data]}).sum())
-        assert abs((sums[0] - sums[1]) / 2e-5 - (found * direction).sum()) < 1e-5 * max(1, abs(sums[0]))
+        np.testing.assert_allclose(values[z.output][0], wanted, rtol=1e-6)
+        np.testing.assert_allclose(values[again[kind].output][0], wanted, rtol=1e-6)
+    totals = [C.sequence.reduce_sum(C.reduce_sum(z)) for z in first.values()]
+    weights = [next(one for one in z.parameters if one.name == "W") for z in first.values()]
+    found = C.sum(totals).grad({x: [data]}, wrt=weights)
+    before = [one.value.copy() for one in weights]
+    directions = [np.random.default_rng(4).normal(size=one.shape) for one in before]
+    moved = []
+    for step in (1e-5, -1e-5):
+        for one, start, direction in zip(weights, before, directions, strict=True):
+            one.value = start + step * direction
+        sums = C.combine(totals).eval({x: [data]})
+        moved.append([sums[total.output].sum() for total in totals])
+    for one, direction, above, under in zip(weights, directions, *moved, strict=True):
+        assert abs((above - under) / 2e-5 - (found[one] * direction).sum()) < 1e-5 * max(1, abs(above))
 
 
 def test_steps_of_one_state_may_be_stabilised() -> None:
@@ -147,6 +154,7 @@ def test_batch_normalisation_has_the_names_and_shapes_of_cntk() -> None:
         assert {one.name: one.shape for one in z.constants} == {
             "aggregate_mean": (count,),
             "aggregate_variance": (count,),
+            "aggregate_count": (),
         }
         assert (z.scale.value == 2).all() and (z.bias.value == 0).all()
 
@@ -325,3 +333,11 @@ def test_default_arguments_of_a_function_keep_their_values() -> None:
     z = scaled(x)
     assert len(scaled.signature) == 1
     assert np.array_equal(z.eval({x: np.array([[1, 2]], np.float32)}), [[3, 6]])
+
+
+def test_arguments_of_steps_and_parameters_of_stabilizers_have_the_names_of_cntk() -> None:
+    lstm = C.layers.LSTM(3, use_peepholes=True, enable_self_stabilization=True)
+    assert [argument.name for argument in lstm.signature] == ["dh", "dc", "x"]
+    assert [[a.name for a in step.signature] for step in (C.layers.GRU(2), C.layers.RNNStep(2))] == [["dh", "x"]] * 2
+    names = [parameter.name for parameter in C.layers.Recurrence(lstm)(C.sequence.input_variable(2)).parameters]
+    assert sorted(names) == ["Cf", "Ci", "Co", "H", "W", "alpha", "alpha", "alpha", "b"]

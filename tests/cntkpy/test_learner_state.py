@@ -23,6 +23,7 @@ RULES: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.sampled
 def test_a_learner_resumes_from_its_checkpoint(name: str) -> None:
     """Two learners have noise of their own; one that takes a checkpoint has that of the other."""
     values = [C.parameter((3,), init=1.0) for _ in range(3)]

@@ -69,7 +69,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "the number of samples is a whole number from 1 on, not 0": lambda: C.random_sample([1.0, 2.0], 0, True),
     "combine needs a function": lambda: C.combine([]),
     "this Value has no data any more": lambda: earlier_value().asarray(),
-    "Input('x') is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),
+    "Input('x', [#], [3]) is not a placeholder": lambda: (lambda x, z: z.replace_placeholders({x: x}))(*dense()),
 }
 
 
@@ -102,7 +102,15 @@ def test_calls_with_arguments_that_do_not_fit_are_errors_of_all_kinds_that_progr
     f = C.Function(lambda x, y: x + y)
     f.update_signature(2, 2)
     x = C.input_variable(2)
-    for call in (lambda: f(x, x, x), lambda: f(z=x), lambda: C.Trainer(f, 3, []), lambda: f.clone("share", [x])):
+    for call in (
+        lambda: f(x, x, x),
+        lambda: f(z=x),
+        lambda: C.Trainer(f, 3, []),
+        lambda: f.clone("share", [x]),
+        lambda: C.layers.Dense(2)(x, x),
+        lambda: C.layers.Dense(2, input_rank=1, map_rank=1),
+        lambda: C.layers.AttentionModel(2, attention_span=5),
+    ):
         with pytest.raises(kind):
             call()
 

@@ -160,6 +160,7 @@ DRAWS = {
 
 
 @pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.sampled
 def test_random_numbers_are_others_for_every_element_and_minibatch(name: str) -> None:
     make, mean, deviation = DRAWS[name]
     x = C.input_variable(2)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -443,26 +444,38 @@ def weights(shape: tuple[int, ...]) -> np.ndarray:
     return np.cos(np.arange(int(np.prod(shape)))).reshape(shape) + 1.5
 
 
-@pytest.fixture(scope="module")
-def found() -> Found:
-    """All functions and their gradients, of inputs of their own, by one program each."""
-    inputs = {name: tuple(map(leaf_of, case.data)) for name, case in CASES.items()}
-    functions = {name: case.make(*inputs[name]) for name, case in CASES.items()}
-    data = {leaf: given for name, case in CASES.items() for leaf, given in zip(inputs[name], case.data, strict=True)}
+TOGETHER = 15
+"""Number of cases of a program: compiling takes longer for each case in larger programs."""
+
+
+@cache
+def computed(group: int) -> Found:
+    """Some functions and their gradients, of inputs of their own, by one program each."""
+    cases = dict(list(CASES.items())[group * TOGETHER : (group + 1) * TOGETHER])
+    inputs = {name: tuple(map(leaf_of, case.data)) for name, case in cases.items()}
+    functions = {name: case.make(*inputs[name]) for name, case in cases.items()}
+    data = {leaf: given for name, case in cases.items() for leaf, given in zip(inputs[name], case.data, strict=True)}
     used = [leaf for function in functions.values() for leaf in function.arguments]
     values = C.combine(list(functions.values())).eval({leaf: data[leaf] for leaf in used})
-    weighted = [functions[name] * weights(functions[name].shape) for name in CASES if CASES[name].gradient is not None]
+    weighted = [functions[name] * weights(functions[name].shape) for name in cases if cases[name].gradient is not None]
     numbers = [
         C.reduce_sum(C.sequence.reduce_sum(one) if len(one.dynamic_axes) == 2 else one, keepdims=False)
         for one in weighted
     ]
     of_samples = [one for one in numbers if one.dynamic_axes]
     of_all = [one for one in numbers if not one.dynamic_axes]
-    total = C.reduce_sum(C.sum(of_samples), C.Axis.all_axes()) + C.sum(of_all)
+    total = C.reduce_sum(C.sum(of_samples), C.Axis.all_axes())
+    total = total + C.sum(of_all) if of_all else total
     wanted = [
-        leaf for name, case in CASES.items() if case.gradient is not None for leaf in inputs[name] if leaf in used
+        leaf for name, case in cases.items() if case.gradient is not None for leaf in inputs[name] if leaf in used
     ]
     return Found(inputs, functions, values, total.grad({leaf: data[leaf] for leaf in total.arguments}, wrt=wanted))
+
+
+@pytest.fixture
+def found(name: str) -> Found:
+    """What was computed for the group of a case."""
+    return computed(list(CASES).index(name) // TOGETHER)
 
 
 def leaf_of(data: Any) -> Any:

@@ -94,7 +94,10 @@ def test_parameters_of_recurrences(cell: Any, expected: str) -> None:
 
 def test_parameters_of_normalisation() -> None:
     z = C.layers.BatchNormalization()(C.input_variable(2))
-    assert names(z.parameters) == "scale bias" and names(z.constants) == "aggregate_mean aggregate_variance"
+    assert (
+        names(z.parameters) == "scale bias"
+        and names(z.constants) == "aggregate_mean aggregate_variance aggregate_count"
+    )
 
 
 def test_blocks_are_one_operation() -> None:
@@ -240,3 +243,22 @@ def test_what_a_model_file_keeps_of_the_program() -> None:
     written = Written("a", ("b",), 1, "Dense", ("c",))
     assert Written.of_json(written.as_json()) == written
     assert Written.of_json(None) is None and Written().as_json() == {"name": ""}
+
+
+def test_the_count_of_a_batch_normalisation_is_its_last_operand() -> None:
+    x = C.input_variable(3)
+    layer = C.layers.BatchNormalization()(x)
+    names = ["scale", "bias", "aggregate_mean", "aggregate_variance", "aggregate_count"]
+    assert [variable.name for variable in layer.constants] == names[2:]
+    assert [variable.name for variable in layer.inputs[:5]] == names and layer.inputs[5] == x
+    assert [variable.name for variable in layer.block_root.inputs] == ["", *names]
+    C.Trainer(layer, C.reduce_sum(layer), C.sgd(layer.parameters, 0.1)).train_minibatch(
+        {x: np.eye(3, dtype=np.float32)}
+    )
+    count = layer.constants[-1]
+    assert (count.value, layer.clone("clone").constants[-1].value) == (3, 3)
+    count.value = 100
+    assert layer.clone("share").constants[-1] == count and layer.constants[-1].value == 100
+    number = C.constant(7, name="n")
+    by_hand = C.batch_normalization(x, *(C.constant(1, 3) for _ in range(4)), spatial=False, running_count=number)
+    assert by_hand.constants[-1] == number and by_hand.root_function.inputs[-1] == number

@@ -296,6 +296,7 @@ def test_numbers_and_arrays_of_numpy_are_arguments() -> None:
 
 
 @pytest.mark.parametrize("draw", [C.random.uniform, C.random.normal, C.random.gumbel, C.random.bernoulli])
+@pytest.mark.sampled
 def test_random_numbers_of_two_computations_are_those_of_a_larger_one(draw: Any) -> None:
     parts, whole = draw((3,), seed=9), draw((6,), seed=9)
     assert np.array_equal(np.concatenate([parts.eval(), parts.eval()]), whole.eval())

@@ -599,6 +599,7 @@ OF_SEQUENCES = {
 
 
 @pytest.mark.parametrize("name", OF_SEQUENCES)
+@pytest.mark.sampled
 def test_sequences(name: str) -> None:
     function, expected = OF_SEQUENCES[name]
     x = C.sequence.input_variable(2)
@@ -755,6 +756,7 @@ def test_the_last_steps_as_one_sample(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(-1, (6,)), (-2, (3, 2)), (-3, (3, 1, 2))])
+@pytest.mark.sampled
 def test_a_window_may_lie_along_any_axis_and_begin_at_the_first_step(axis, shape) -> None:
     x = C.sequence.input_variable(2)
     for backwards, order in ((False, -1), (True, 1)):

@@ -76,6 +76,9 @@ def test_variables_without_a_name_are_written_with_their_uid() -> None:
     assert str(x) == f"Input('{x.uid}', [#], [2 x 3])" and x.uid.removeprefix("Input").isdecimal()
     assert str(C.plus(x, 1, name="n").output) == "Output('n', [#], [2 x 3])"
     assert C.layers.Dense(2)(x).uid.startswith("Block")
+    words = C.sequence.input_variable(3, sequence_axis=C.Axis("words"), name="w")
+    assert repr([words, C.parameter(2, name="p")]) == "[Input('w', [#, words], [3]), Parameter('p', [], [2])]"
+    assert repr(z.outputs) == f"({z.output},)"
     assert str(C.plus(C.placeholder(name="p"), 1).output).endswith("[???], [???])")
 
 

@@ -44,6 +44,7 @@ def close(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(("program", "value"), rows())
+@pytest.mark.sampled
 def test_a_rule_of_the_table_holds(program: str, value: str) -> None:
     x, y = (C.input_variable(2, needs_gradient=True, name=name) for name in "xy")
     names = {"C": C, "np": np, "x": x, "y": y, "picture": C.input_variable((1, 4, 4), name="picture")}

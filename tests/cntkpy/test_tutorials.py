@@ -9,6 +9,7 @@ from pathlib import Path
 import haste
 import pytest
 
+pytestmark = pytest.mark.optimised
 PROGRAMS = Path(__file__).parent / "tutorials"
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
@@ -75,7 +76,7 @@ COMPUTING = ("conv_digits", "language_model")
 
 
 def run(name: str, folder: Path) -> str:
-    """What a program prints. Those that compile longer than they compute compile in haste."""
+    """What a program prints. Those that compile longer than they compute compile in haste, the others as for users."""
     command = [sys.executable, "-m", "cntkpy.compat", str(PROGRAMS / f"{name}.py")]
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | (haste.environment() if name not in COMPUTING else {})
     done = subprocess.run(

@@ -93,6 +93,7 @@ def test_errors_fail_the_step(tmp_path: Path) -> None:
         ({"configs": "good.cntk\nprecision=half"}, 2, "2"),
     ],
 )
+@pytest.mark.sampled
 def test_inputs(tmp_path: Path, inputs: dict[str, str], status: int, found: str) -> None:
     step = run_check(tmp_path, **inputs)
     assert (step.status, step.outputs["status"]) == (status, found), step.printed

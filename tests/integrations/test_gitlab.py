@@ -42,6 +42,7 @@ def run_job(folder: Path, text: str, **variables: str) -> subprocess.CompletedPr
         ("command = trian\n", "", 2, ["major"]),
     ],
 )
+@pytest.mark.sampled
 def test_reports(tmp_path: Path, text: str, options: str, status: int, severities: list[str]) -> None:
     done = run_job(tmp_path, text, CNTKPY_PACKAGE="git+https://host/x@v1", CNTKPY_OPTIONS=options)
     assert done.returncode == status, done.stderr

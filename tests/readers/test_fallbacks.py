@@ -26,7 +26,8 @@ from cntkpy.readers.formats.uci.text import UCIText
 from cntkpy.readers.kernels import (
     budget,
     index_kernels,
-    line_kernels,
+    kept,
+    label_kernels,
     order_fallback,
     order_kernels,
     pack_fallback,
@@ -38,9 +39,9 @@ from cntkpy.readers.kernels import (
 
 
 @pytest.fixture(autouse=True)
-def whole_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def whole_budget() -> None:
     """Every test starts with the whole budget."""
-    monkeypatch.setattr(budget, "_left", budget.BUDGET)
+    budget.reset(budget.BUDGET)
 
 
 def test_work_is_done_without_kernels_until_it_has_cost_as_much_as_they_do() -> None:
@@ -54,6 +55,41 @@ def test_what_is_too_much_at_once_is_not_begun() -> None:
     budget.reset(10_000)
     assert not budget.fits_budget(10_001)
     assert not budget.fits_budget(1)
+
+
+def test_more_is_done_without_kernels_where_none_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling them takes ten times as long as loading them; the folder is looked at once."""
+    for name, work, fits in [
+        ("new", budget.BUDGET_WITHOUT_KERNELS - 1000, True),
+        ("new", budget.BUDGET_WITHOUT_KERNELS, False),
+        (".", budget.BUDGET, False),
+        (".", budget.BUDGET - 1000, True),
+    ]:
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / name))
+        monkeypatch.setattr(budget, "_left", budget.BUDGET)
+        monkeypatch.setattr(budget, "_may_grow", True)
+        assert budget.could_fit(work) == fits
+        assert budget.fits_budget(work) == fits
+        assert not budget.fits_budget(budget.BUDGET)
+
+
+def test_kernels_are_kept_from_the_first_use_of_their_folder_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(kept, "private_folder", lambda *parts: made(tmp_path.joinpath(*parts)))
+    kept.place_for_compiled_code.cache_clear()
+    try:
+        assert not kept.are_kept()
+        assert kept.place_for_compiled_code() == str(next((tmp_path / "kernels").iterdir()))
+        assert kept.are_kept()
+    finally:
+        kept.place_for_compiled_code.cache_clear()
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 # ------------------------------------------------------------------------------------------------ text
@@ -487,4 +523,4 @@ def test_chunks_of_sequences(given_sizes: list[int], maximum: int, gap: int) -> 
 @given(st.binary(max_size=20))
 def test_hashes_of_labels(label: bytes) -> None:
     text = np.frombuffer(bytearray(label), np.uint8)
-    assert labels.hash_of(label) == int(line_kernels.hash_of(text, 0, len(label)))
+    assert labels.hash_of(label) == int(label_kernels.hash_of(text, 0, len(label)))

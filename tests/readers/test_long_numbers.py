@@ -57,8 +57,8 @@ CASES: dict[Callable[[Path], None], str] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_long_numbers(case: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_left", budget.BUDGET)
+def test_long_numbers(case: Callable[[Path], None], tmp_path: Path) -> None:
+    budget.reset(budget.BUDGET)
     with pytest.raises(UserError, match=CASES[case]):
         case(tmp_path)
 

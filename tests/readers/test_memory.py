@@ -131,6 +131,7 @@ def read(section: str) -> None:
 
 @pytest.mark.parametrize("count", [40, pytest.param(2000, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled
 def test_large_numbers_take_no_memory(name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is read or refused; NumPy's and Python's memory is counted."""
     monkeypatch.chdir(tmp_path)

@@ -74,6 +74,7 @@ def test_a_wrong_anchor_ends_the_build(tmp_path: Path) -> None:
     assert "there is no such anchor" in done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_code_is_code(site: Path) -> None:
     """No page has a back-quote outside of code, and each pair of fences of a page makes a block of code."""
     wrong: list[str] = []
@@ -91,6 +92,7 @@ def test_code_is_code(site: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.thorough
 def test_pages_ask_no_other_host(site: Path) -> None:
     """Scripts, styles, fonts and pictures are of the site; so is `repo_url`, for which a script would ask GitHub."""
     loads = re.compile(
@@ -101,6 +103,7 @@ def test_pages_ask_no_other_host(site: Path) -> None:
     assert 'data-md-component="source"' not in (site / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_words_are_found(site: Path) -> None:
     """The index of the search has every page, and words of them."""
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]

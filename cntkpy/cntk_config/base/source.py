@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -162,6 +163,16 @@ class TextBuilder:
         known.columns.append(column)
         self._pieces.append(string)
         self.length += len(string)
+
+    def add_lines(self, source: Source) -> None:
+        """Append all lines of a source."""
+        known, lines = self._map, [f"{line}\n" for line in source.lines]
+        *starts, self.length = accumulate(map(len, lines), initial=self.length)
+        known.starts.extend(starts)
+        known.sources.extend(repeat(source, len(lines)))
+        known.lines.extend(range(1, len(lines) + 1))
+        known.columns.extend(repeat(1, len(lines)))
+        self._pieces.extend(lines)
 
     def copy(self, text: Text, start: int, end: int) -> None:
         """Append a stretch of another text with its places."""

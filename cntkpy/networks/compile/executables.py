@@ -137,6 +137,7 @@ class Program:
             path, reason = self._path(leaves, tree, static), self._reason(arguments)
             compiled = self._find(path, reason, self._donated(arguments), leaves, tree, static)
             self._compiled[key] = compiled
+            memory.release_freed()
         return compiled
 
     def lower(self, *arguments: object) -> Lowered:
@@ -198,8 +199,9 @@ class Program:
         """Return a compiled program and the tree of its results."""
         jitted, trees = self._jit(donated, tree, static, KEPT)
         with _logged_if_slow(reason), _not_kept_by_jax():
-            compiled = compile_lowered(jitted.lower(*leaves), self._devices or (default_device(),))
-        memory.release_freed()  # compiling takes 50 to 100 MB
+            lowered = jitted.lower(*leaves)
+            memory.release_freed()  # by readers and by lowering; compiling takes 50 to 100 MB besides
+            compiled = compile_lowered(lowered, self._devices or (default_device(),))
         return compiled, trees[0]
 
     def _path(self, leaves: Sequence[object], tree: PyTreeDef, static: tuple[object, ...]) -> Path | None:

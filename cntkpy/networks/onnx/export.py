@@ -172,7 +172,7 @@ class _Export:
 
     def __call__(self) -> Exported:
         for node in self.plan.outputs:
-            if node in self.fixed or node.kind.layout == "always":
+            if node.is_parameter or node.kind.layout == "always":
                 reason = "an input" if node.kind.layout == "always" else "the same whatever the data are"
                 raise UserError("NotSupported", f"'{node.name}' cannot be an output: it is {reason}", span=node.span)
         inputs = [self._input(node) for node in self.inputs]
@@ -398,8 +398,9 @@ def _folded(
     refused: dict[Node, str],
     dtype: np.dtype[np.floating],
 ) -> dict[Node, np.ndarray]:
-    """Return the values of nodes that do not depend on data, where they meet nodes that do."""
+    """Return the values of nodes that do not depend on data: outputs, and where they meet nodes that do."""
     wanted = {i for node in plan.nodes if node not in fixed for i in node.connected if i in fixed}
+    wanted |= fixed.intersection(plan.outputs)
     folded: dict[Node, np.ndarray] = {}
     computed: list[Node] = []
     for node in (node for node in plan.nodes if node in wanted):

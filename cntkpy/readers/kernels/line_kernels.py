@@ -10,6 +10,7 @@ import numpy as np
 from cntkpy.readers.kernels.index_kernels import end_of_line
 from cntkpy.readers.kernels.jit import inlined, kernel, part
 from cntkpy.readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s, Reals
+from cntkpy.readers.kernels.label_kernels import find_label
 from cntkpy.readers.kernels.number_kernels import OK, SLOW, any_real, real
 from cntkpy.readers.kernels.text_codes import (
     CATEGORY,
@@ -33,7 +34,6 @@ TEXT = 9
 _EXACT = np.array([10.0**i for i in range(16)])
 _TENS = np.array([10**i for i in range(9)], np.uint64)
 _BLANKS = np.int64(1 << 32 | 1 << 13 | 1 << 10 | 1 << 9)
-_OFFSET, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 
 @inlined
@@ -107,38 +107,6 @@ def _number(begin: Int):
         while not _separates(byte_at(p)):
             p += 1
     return p, value, status
-
-
-@kernel
-def hash_of(text: Bytes, begin: Int, end: Int):
-    """A hash of text[begin:end], which the caller has found in text."""
-    h = _OFFSET
-    for i in range(begin, end):
-        h = (h ^ np.uint64(text[i])) * _PRIME
-    return h ^ (h >> np.uint64(32))
-
-
-@kernel
-def find_label(text: Bytes, begin: Int, end: Int, names: Bytes, starts: Int64s, table: Int64s):
-    """Id of the label text[begin:end], -1 if it has none; table int64[2**k] holds ids by hash, -1 where empty.
-
-    In range: a place is a hash masked by the length of the table, half of which is empty (`LabelMap`), so the search
-    ends; ids are made by the same map as names and starts; bytes are compared only with a name as long as they are.
-    """
-    mask = np.uint64(len(table) - 1)
-    place = hash_of(text, begin, end) & mask
-    while True:
-        result = table[place]
-        if result < 0:
-            return result
-        first = starts[result]
-        if starts[result + 1] - first == end - begin:
-            i = begin
-            while i < end and text[i] == names[first + i - begin]:
-                i += 1
-            if i == end:
-                return result
-        place = (place + np.uint64(1)) & mask
 
 
 @part

@@ -2,7 +2,8 @@
 
 The first minibatches of an epoch are read ahead, sorted by length and cut into at most three buckets; from then on the
 buckets are fixed. A minibatch that fits into none of them makes one more, which holds all before it. Where minibatches
-come one by one, as from a program in Python, the first bucket is a large one, so that few minibatches need another.
+come one by one, as from a program in Python, the first bucket is a large one, so that few minibatches need another; it
+is not padded where all its sequences have equally many steps.
 Closer ones are made when padding has taken as long as another program does.
 """
 
@@ -192,8 +193,10 @@ class Buckets:
         if ragged or any(bucket.steps != shape.steps for bucket in usable):
             slots = 0 if shape.is_frames else round_to(made.slots)
             made = replace(made.in_powers(), slots=slots or made.slots, packed=made.with_slack().packed)
-        else:
+        elif usable or shape.slots == 1:
             made = made.rounded(4)
+        else:  # where all sequences of the first minibatch have equally many steps, others most often have as many
+            made = replace(made.rounded(4), steps=shape.steps, slots=shape.slots, secondary=shape.secondary)
         return self._made(replace(made, slots=shape.slots) if slots_stay else made)
 
     def _made(self, bucket: Shape) -> Shape:

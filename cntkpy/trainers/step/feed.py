@@ -217,6 +217,11 @@ class Batcher:
         stage = source if isinstance(source, Stage) else Unsaved(source)
         return Stacked(Bucketed(self.all_prepared(stage, is_due), self), self, is_due)
 
+    def alone(self, minibatch: Minibatch) -> Stack:
+        """Return the stack of a minibatch alone; no buckets are chosen."""
+        prepared = self.prepared(minibatch)
+        return self.stack([prepared], self.shape(prepared), 1)
+
     def all_prepared(self, source: Stage[Minibatch], is_due: Callable[[int], bool]) -> Stage[Prepared]:
         """Return the stage that prepares minibatches; see `stacks`."""
         del is_due

@@ -127,14 +127,14 @@ def test_kernels_and_programs_are_not_kept_there(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from cntkpy.networks.arrays import lazy
-    from cntkpy.readers.kernels import jit
+    from cntkpy.readers.kernels import jit, kept
 
-    jit.place_for_compiled_code.cache_clear()
+    kept.place_for_compiled_code.cache_clear()
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     plant(places)
     try:
-        assert jit.place_for_compiled_code() is None
+        assert kept.place_for_compiled_code() is None
         function: Any = jit.kernel(lambda x: x + 1)
         assert function(1) == 2
         assert type(function._cache).__name__ == "NullCache"
@@ -142,20 +142,20 @@ def test_kernels_and_programs_are_not_kept_there(
         assert lazy.cache_folder() is None
         for name in ("NUMBA_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR"):
             monkeypatch.setenv(name, str(places[0] / "cntkpy"))
-        jit.place_for_compiled_code.cache_clear()
-        assert jit.place_for_compiled_code() is None
+        kept.place_for_compiled_code.cache_clear()
+        assert kept.place_for_compiled_code() is None
         lazy.cache_folder.cache_clear()
         assert lazy.cache_folder() is None
         assert "others may write to NUMBA_CACHE_DIR=" in caplog.text
         assert "others may write to JAX_COMPILATION_CACHE_DIR=" in caplog.text
         for name in ("NUMBA_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR"):
             monkeypatch.setenv(name, str(places[1].parent / name))
-        jit.place_for_compiled_code.cache_clear()
-        assert jit.place_for_compiled_code() == str(places[1].parent / "NUMBA_CACHE_DIR")
+        kept.place_for_compiled_code.cache_clear()
+        assert kept.place_for_compiled_code() == str(places[1].parent / "NUMBA_CACHE_DIR")
         lazy.cache_folder.cache_clear()
         assert lazy.cache_folder() == places[1].parent / "JAX_COMPILATION_CACHE_DIR"
     finally:
-        jit.place_for_compiled_code.cache_clear()
+        kept.place_for_compiled_code.cache_clear()
 
 
 def test_damaged_tables_of_a_grammar_are_not_read(places: tuple[Path, Path], tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def made(folder: Path, reader: str, given: str = "") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.sampled
 def test_the_model_takes_pixels(cntkpy, tmp_path: Path, pictures, reader) -> None:
     got = cntkpy("configFile=m.cntk", files=made(tmp_path, reader))
     assert got.code == 0, got.err

@@ -90,6 +90,7 @@ def test_word_classes(sample, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.sampled
 def test_no_problems(name: str, cntkpy) -> None:
     assert cntkpy("check", f"sample_configs/{name}", cwd=ROOT).code == 0
 

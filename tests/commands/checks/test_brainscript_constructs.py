@@ -630,6 +630,7 @@ def both(cntkpy, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.thorough] * (one in THOROUGH)) for one in GOOD])
+@pytest.mark.sampled
 def test_what_runs_has_no_findings(both, tmp_path: Path, name: str) -> None:
     root = "width = 2" if "$width$" in GOOD[name] else ""
     checked, ran = both(config(GOOD[name], root, **MORE.get(name, {})))

@@ -147,6 +147,7 @@ def worst(printed: str) -> str:
 
 
 @pytest.mark.parametrize(("reader", "files", "said"), [each[1:] for each in CASES], ids=[each[0] for each in CASES])
+@pytest.mark.sampled
 def test_reading(
     cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, files: dict[str, str | bytes], said: str
 ) -> None:
@@ -204,6 +205,7 @@ STEPS: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("commands", ["train", "train:test"])
+@pytest.mark.sampled
 def test_a_step(cntkpy, name: str, commands: str) -> None:
     """What only the step meets: check says it in the run's words; it says nothing of streams that nothing reads."""
     reader, text, message = STEPS[name]

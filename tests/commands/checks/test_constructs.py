@@ -233,6 +233,7 @@ FOUND = re.compile(r"(?P<place>.+?): (?P<severity>error|warning|hint): (?P<text>
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.sampled
 def test_check_agrees_with_the_run(cntkpy, tmp_path: Path, name: str) -> None:
     one = EXAMPLES[name]
     words = ("configFile=main.cntk", *one.args)

@@ -59,6 +59,7 @@ FORMS = ("f.bin:l.bin", "(f.bin:l.bin)", "(;f.bin;l.bin)", '("f.bin":"l.bin")', 
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sampled
 def test_an_array_of_binary_files(form: str, cntkpy, tmp_path: Path) -> None:
     """In any form of an array (G3)."""
     config = TRAIN.replace("READER", f"readerType=BinaryReader;file={form}")

@@ -56,6 +56,7 @@ SLOW = ("wrong numbers", "undefined variables", "unknown values")
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=pytest.mark.thorough) if kind in SLOW else kind for kind in KINDS]
 )
+@pytest.mark.sampled
 def test_the_work_is_linear_in_the_findings(kind: str) -> None:
     expected, make = KINDS[kind]
 

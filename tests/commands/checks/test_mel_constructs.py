@@ -101,6 +101,7 @@ def both(cntkpy, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", GOOD)
+@pytest.mark.sampled
 def test_what_runs_has_no_findings(both, tmp_path: Path, name: str) -> None:
     checked, ran = both(GOOD[name])
     assert ran.code == 0, ran.err

@@ -51,6 +51,7 @@ def work(text: str, answer: Callable[[Analysis, int, int], Any]) -> int:
 @pytest.mark.thorough
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.sampled
 def test_an_answer(text: str, answer: str) -> None:
     make, ask = TEXTS[text], ANSWERS[answer]
     work(make(10), ask)  # modules are imported

@@ -36,6 +36,7 @@ def parts(rows: list[dict[str, str]], target: str) -> tuple[np.ndarray, np.ndarr
     return (numbers < 0.8) & known, (numbers >= 0.9) & known
 
 
+@pytest.mark.thorough
 def test_regression(cntkpy, tmp_path: Path) -> None:
     """Mixed columns with missing values: as good as least squares on the same rows."""
     tables.houses(tmp_path / "houses.csv")
@@ -264,6 +265,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("text", "options", "said"), [case[1:] for case in TAKEN], ids=[case[0] for case in TAKEN])
+@pytest.mark.sampled
 def test_tables_that_are_taken(cntkpy, tmp_path: Path, text: str, options, said: list[str]) -> None:
     """The message says what was done with each column, and the data fit the configuration."""
     target = [] if "--target" in options else ["--target", "y"]
@@ -328,6 +330,7 @@ def test_a_model_of_before_is_named(cntkpy, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "feather"])
+@pytest.mark.sampled
 def test_files_with_types(cntkpy, tmp_path: Path, kind: str) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.feather

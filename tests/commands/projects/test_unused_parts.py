@@ -28,6 +28,7 @@ def of_project(output: str) -> list[str]:
         ("train.SGD.dropoutRate = { max = 1 }", "10:11: hint: no run gives train/SGD/dropoutRate: this contract checks nothing - add the value, or remove the contract [CK082]"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_contracts_whose_path_no_run_has(contract: str, expected: str, cntkpy) -> None:
     result = cntkpy("check", files=repository() | {"cntkpy.toml": f"{PROJECT}{contract}\n"})
     assert of_project(result.out) == [expected]
@@ -66,6 +67,7 @@ def test_unused_contracts_can_be_ignored_and_are_errors_if_strict(cntkpy) -> Non
         ('per-file = { "modles/*.cntk" = ["CK034"], "env/*.cntk" = ["CK034"] }', "1:14: warning: no file matches 'modles/*.cntk' - did you mean 'models/*.cntk'? [CK082]"),
     ],
 )  # fmt: skip
+@pytest.mark.sampled
 def test_globs_that_match_nothing(line: str, expected: str, cntkpy) -> None:
     files = repository() | {"cntkpy.toml": f"{line}\n{PROJECT}", "examples/a.cntk": BASE}
     assert of_project(cntkpy("check", "--ignore", "CK007", files=files).out) == [expected]

@@ -35,6 +35,7 @@ FILES = {"m.cntk": CONFIG, "data.ctf": "|features 1 0 |labels 1 0\n|features 0 1
         ["train/deviceId=*1", "test/deviceId=cpu"],
     ],
 )
+@pytest.mark.sampled
 def test_commands_of_different_devices(words: list[str], cntkpy, tmp_path: Path) -> None:
     got = cntkpy("configFile=m.cntk", *words, files=FILES)
     assert got.code == 0, got.err

@@ -166,6 +166,7 @@ def is_error(cntkpy, told: str, files: dict[str, str], *words: str) -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "told", "last"), ERRORS)
+@pytest.mark.sampled
 def test_errors(cntkpy, old: str, new: str, told: str, last: str) -> None:
     is_error(cntkpy, told, changed(old, new, last))
 

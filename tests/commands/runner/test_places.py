@@ -194,6 +194,7 @@ def folder(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 @pytest.mark.parametrize("row", ROWS)
+@pytest.mark.sampled
 def test_commands_write_where_they_should(row: str, folder: Path, cntkpy) -> None:
     """So that what follows speaks of the right files."""
     words, places, *_ = ROWS[row]
@@ -217,6 +218,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("row, place, obstacle", CASES, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.sampled
 def test_nothing_else_is_overwritten(
     row: str, place: str, obstacle: Callable[[Path, Path], None], folder: Path, cntkpy
 ) -> None:

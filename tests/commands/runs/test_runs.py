@@ -96,6 +96,7 @@ def test_order_and_conditions(trials) -> None:
         (["trials", "--filter", "x"], "'x' is no condition"),
     ],
 )
+@pytest.mark.sampled
 def test_errors(words: list[str], expected: str, cntkpy, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert start(cntkpy, "0.05", "logFormat=json").code == 0

@@ -55,6 +55,7 @@ def test_a_sampler_chooses_and_the_study_has_what_happened(cntkpy, tmp_path: Pat
     assert [one["number"] for one in rows(tmp_path / "sweeps" / "m")] == [0, 1, 2]
 
 
+@pytest.mark.thorough
 def test_values_that_are_chosen_again_are_not_trained_again(cntkpy, tmp_path: Path) -> None:
     """With few choices TPE repeats them (U9): the outcome of the first trial is that of the others."""
     words = ("sweep", "m.cntk", "train/SGD/minibatchSize=10,20", "--sampler", "tpe", "--trials", "5")

@@ -279,6 +279,7 @@ def test_lines_of_trials() -> None:
     assert describe(Row(1, "failed", {}, None, 0, 1, "bad\nmore"), 2) == "trial 1 of 2: failed after 1.0 s  \n  bad"
 
 
+@pytest.mark.thorough
 def test_the_greatest_value_is_the_best_and_trials_are_tracked_apart(cntkpy, tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     words = (*WORDS, "train/SGD/maxEpochs=1", "tracking=[type=tensorboard;folder=tb]")

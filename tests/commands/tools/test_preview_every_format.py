@@ -153,6 +153,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("make", "name", "said", "reads"), FILES, ids=[case[1] for case in FILES])
+@pytest.mark.sampled
 def test_a_file(cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make, name: str, said, reads: bool) -> None:
     make(tmp_path)
     got = cntkpy("preview", name, "--samples", "2")

@@ -31,6 +31,7 @@ def pulled_back(scores: Any, rows: Any, factors: Any) -> Any:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 @pytest.mark.parametrize("lead", [(), (1, 1), (2, 3)])
+@pytest.mark.sampled
 def test_values_and_gradients(lead: tuple[int, ...], dtype: Any, tolerance: float) -> None:
     scores, rows, factors = numbers(lead, dtype)
     weights = softmax(scores)
@@ -72,6 +73,7 @@ def test_scores_that_are_large_and_rows_that_are_masked() -> None:
 
 
 @pytest.mark.parametrize("short", [np.float16, "bfloat16"])
+@pytest.mark.sampled
 def test_rows_of_a_shorter_type(short: Any) -> None:
     """Means are of the type of the rows; the softmax and its gradient are of that of the scores."""
     scores, rows, factors = numbers((2,), np.float32)

@@ -90,6 +90,28 @@ def test_the_results_are_those_of_jit(folder: Path) -> None:
         assert values(traced.program()(state(), GIVEN, 3)) == values(expected)
 
 
+def test_freed_memory_is_given_back_before_and_after_compiling_and_after_reading(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The most memory is in use while a program is compiled."""
+    order: list[str] = []
+    compiled = executables.compile_lowered
+
+    def compile_it(*arguments: Any) -> Any:
+        order.append("compile")
+        return compiled(*arguments)
+
+    monkeypatch.setattr(executables, "compile_lowered", compile_it)
+    monkeypatch.setattr(executables.memory, "release_freed", lambda: order.append("release"))
+    traced = Traced()
+    program = traced.program()
+    for _ in range(2):
+        program(state(), GIVEN, 2)
+    assert order == ["release", "compile", "release"]
+    traced.program()(state(), GIVEN, 2)
+    assert order == ["release", "compile", "release", "release"]
+
+
 def test_the_log_tells_of_compiling_that_takes_long(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -96,6 +96,7 @@ def later(x, op, weights=None, extra=(), **attributes):
 
 @pytest.mark.parametrize("versions", [(5, 9, 15), (16, 18, 20, 21, 23, 30)])
 @pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.sampled
 def test_padding_follows_the_program_that_wrote_the_file(versions, stride):
     x, weights = RANDOM.normal(size=(8, 7, 2)), RANDOM.normal(size=(3, 5, 2, 2))
     strides = (stride, stride, 2)
@@ -138,6 +139,7 @@ def test_convolutions_of_the_later_format(stride):
 
 
 @pytest.mark.parametrize("channels", [2, 3, 4, 5])
+@pytest.mark.sampled
 def test_automatic_padding_of_the_channels_contracts_them_all(channels):
     """The default of the programs that write the later format: {true, true, true} with the channels as stride."""
     x, weights = RANDOM.normal(size=(4, 5, channels)), RANDOM.normal(size=(3, 3, channels, 2))

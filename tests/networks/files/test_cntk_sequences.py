@@ -70,6 +70,7 @@ def assert_sequences(found, expected):
 @pytest.mark.parametrize(
     ("begin", "end"), [(0, 1), (-1, 0), (1, 2), (-2, -1), (0, 2), (-2, 0), (1, 0), (0, -1), (1, -1), (0, 5), (-5, 0)]
 )
+@pytest.mark.sampled
 def test_slices_of_sequences(begin, end):
     """Their conditions are made of a constant 0 that has the layout of the operand."""
     f = v.Writer(double=True)
@@ -369,6 +370,7 @@ OVER_STEPS = {
 
 @pytest.mark.parametrize("reduction", OVER_STEPS)
 @pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.sampled
 def test_reductions_over_the_steps(reduction, keep, helpers):
     """CNTK 2.1 and later: the steps become an axis, which is reduced."""
     f = v.Writer(double=True)

@@ -91,6 +91,7 @@ def data(h, numbers, dtype=np.float64, scale=1.0):
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("double", 1e-10), ("float", 1e-4)])
 @pytest.mark.parametrize("delay", [-1, 0, 1, 2])
+@pytest.mark.sampled
 def test_ctc_is_the_sum_over_all_alignments(helpers, precision, tolerance, delay):
     s, w = network(helpers, precision, delay)
     numbers = range(len(SEQUENCES))

@@ -194,6 +194,7 @@ def weighted_sum(built):
         for n, case in enumerate(CASES)
     ],
 )
+@pytest.mark.sampled
 def test_gradient(case, helpers):
     """d (sum of weight * result) / d parameters; relative to the largest element, 1e-6 is permitted."""
     if case[0] in SPECIAL_GRADIENT or not nodes.find(case[1]).differentiable:

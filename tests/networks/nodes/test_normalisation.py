@@ -51,6 +51,7 @@ def _cells(s, batch, spatial):
 
 @pytest.mark.parametrize("spatial", [False, True])
 @pytest.mark.parametrize("blend", [0.0, 5.0])
+@pytest.mark.sampled
 def test_training_statistics(helpers, spatial, blend):
     s = _network(helpers, spatial, normalizationTimeConstant=100.0, blendTimeConstant=blend)
     function = jax.jit(compile_gradient(s.network.validate(), "se", ["bn"]))

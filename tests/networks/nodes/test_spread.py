@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cntkpy.networks.arrays.lazy import jax, jnp
-from cntkpy.networks.nodes.images import spread
-from cntkpy.networks.nodes.images.channels_last import Window, _axes, channels_last, each_channel, few_terms
+from cntkpy.networks.nodes.images import channels_last as channels_last_module
+from cntkpy.networks.nodes.images import spread, windows
+from cntkpy.networks.nodes.images.channels_last import _axes, channels_last, each_channel, few_terms
+from cntkpy.networks.nodes.images.windows import Window
 
 axis_options = st.tuples(
     st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-1, 4), st.integers(-1, 4)
@@ -67,6 +69,25 @@ def test_the_gradients_of_a_strided_convolution(
     for gradient, reference in zip(backward(ours), expected(ours), strict=True):
         np.testing.assert_allclose(gradient, reference, rtol=1e-4, atol=float(jnp.abs(reference).max()) * 1e-5)
     assert forms[0] == ("_by_products" if taps == 9 else "_by_phases")
+
+
+def test_the_gradient_of_a_kernel_in_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of 3x3 elements with stride 2 are products with their elements, a few samples at a time."""
+    monkeypatch.setattr(windows, "ELEMENTS_AT_ONCE", 2 * 9 * 8 * 64)
+    rounds: list[int] = []
+    product = channels_last_module._gradient_by_product
+    monkeypatch.setattr(
+        channels_last_module, "_gradient_by_product", lambda x, *rest: rounds.append(len(x)) or product(x, *rest)
+    )
+    window = Window((2, 2), ((1, 1), (0, 1)), (1, 1), (1, 1))
+    random = np.random.default_rng(2)
+    x = jnp.asarray(random.integers(-8, 9, (6, 9, 8, 64)), np.float32)
+    kernel = jnp.asarray(random.integers(-8, 9, (3, 3, 64, 128)), np.float32)
+    expected, back = jax.vjp(lambda kernel: by_xla(window, x, kernel), kernel)
+    slopes = jnp.asarray(random.integers(-8, 9, expected.shape), np.float32)
+    _, ours = jax.vjp(lambda kernel: channels_last(window)(x, kernel), kernel)
+    np.testing.assert_array_equal(ours(slopes)[0], back(slopes)[0])
+    assert set(rounds) == {2}
 
 
 @settings(max_examples=6)
@@ -137,6 +158,7 @@ def test_sums_see_images_that_were_padded_first(groups: int) -> None:
         pytest.param(Window((2, 1), ((0, 0), (0, 0)), (1, 1), (1, 1)), (2, 1), 2, 9, 1, id="windows apart, many maps"),
     ],
 )
+@pytest.mark.sampled
 def test_gradients_in_other_forms(window: Window, taps, channels: int, maps: int, groups: int) -> None:
     """The sum with the turned kernel, slopes that slide over images, and a product give what XLA's code gives."""
     random = np.random.default_rng(1)
@@ -151,6 +173,7 @@ def test_gradients_in_other_forms(window: Window, taps, channels: int, maps: int
 
 
 @pytest.mark.parametrize("samples", [1, 16, 17, 24])
+@pytest.mark.sampled
 def test_the_gradient_of_kernels_of_channels_adds_all_samples(samples: int) -> None:
     window = Window((2, 1), ((1, 1), (0, 1)), (1, 1), (1, 2))
     random = np.random.default_rng(1)

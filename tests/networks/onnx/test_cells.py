@@ -108,6 +108,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.sampled
 def test_other_loops_stay_loops(name):
     exported, model = exported_model(OTHERS[name])
     assert "Scan" in kinds(exported) and not kinds(exported) & {"LSTM", "GRU"}

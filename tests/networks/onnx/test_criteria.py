@@ -108,6 +108,7 @@ def compared(formula, precision, ends=None, **settings):
 
 @pytest.mark.parametrize("precision", ["float", pytest.param("double", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", [*SUMS, *COMPARED])
+@pytest.mark.sampled
 def test_samples(name, precision):
     found = compared((SUMS | COMPARED)[name], precision)
     assert (np.abs(found) > 1e-3).any()

@@ -141,6 +141,7 @@ def test_a_network_in_double_precision_becomes_single_with_a_note():
 @pytest.mark.parametrize(
     "layer", ["Times(E, words)", "LookupTable(E, words)", "Plus(Times(E, words), Times(E, words))"]
 )
+@pytest.mark.sampled
 def test_one_hot_vectors_as_integers(layer, batch_first):
     text = f"words = SparseInput(9, tag=feature)\nE = Parameter(4, 9)\nv = {layer}\n"
     text += "p = PastValue(4, z)\nz = Tanh(Plus(v, p))\n"

@@ -60,6 +60,7 @@ def _is_sequence(variable):
 
 
 @pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__.strip("<>"))
+@pytest.mark.sampled
 def test_values(make, tmp_path):
     function, path = make(), tmp_path / "f.onnx"
     function.save(path, format=C.ModelFormat.ONNX)
@@ -99,6 +100,7 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.sampled
 def test_convolutions_along_sequences(name, tmp_path):
     """W11: which steps have a window is known by their number, in sequences of one length."""
     x = C.sequence.input_variable(3, name="x")

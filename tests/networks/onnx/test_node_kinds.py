@@ -84,6 +84,7 @@ EXPORTED = [case for case in CASES if is_exported(case)]
 
 
 @pytest.mark.parametrize("case", EXPORTED, ids=lambda case: case[0])
+@pytest.mark.sampled
 def test_values_in_single_precision(case, helpers):
     network, name = network_of(helpers, case, "float")
     assert_equal_values(*exported_model(network, name, "float"), name, "float")

@@ -58,6 +58,7 @@ def assert_same_values(exported, network, names, bound=1e-5):
 
 
 @pytest.mark.parametrize("case", AGAIN, ids=lambda case: case[0])
+@pytest.mark.sampled
 def test_every_kind_out_and_in_again(case, helpers, tmp_path):
     network, name = network_of(helpers, case, "float")
     exported = export(network, ours.constants, Settings((name,)))
@@ -66,6 +67,7 @@ def test_every_kind_out_and_in_again(case, helpers, tmp_path):
 
 @pytest.mark.parametrize("batch_first", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", [name for name in LOOPS if not name.startswith("attention")])
+@pytest.mark.sampled
 def test_loops_out_and_in_again(name, batch_first, tmp_path):
     network = parse_ndl(HEAD + LOOPS[name] + "\n", precision="float", diagnostics=[])
     exported = export(network, ours.constants, Settings(("h",), batch_first=batch_first))
@@ -315,6 +317,7 @@ def test_a_recurrent_layer_whose_state_begins_with_computed_zeros(tmp_path):
 
 @pytest.mark.parametrize("kind, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.sampled
 def test_recurrent_layers(kind, gates, direction, tmp_path):
     """As PyTorch writes them: batch first outside, directions joined, then the last step."""
     random, ways, size = np.random.default_rng(4), 1 + (direction == "bidirectional"), 5

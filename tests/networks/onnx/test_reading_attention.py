@@ -154,3 +154,46 @@ def test_samples_and_elements_on_one_axis_are_refused_elsewhere(before, behind, 
         text = text.replace("float[time,batch,4] y", "float[rows,4] y")
     with pytest.raises(UserError, match=message):
         build(read_model(written(text, tmp_path)), "m")
+
+
+SUMS = """
+agraph (float[time,batch,4] x, float[source_len,batch,4] s) => (float[time,batch,4] y) {
+  zero = Constant <value = int64[1] {0}> ()
+  one = Constant <value = int64[1] {1}> ()
+  k = Unsqueeze (s, zero)
+  q = Unsqueeze (x, one)
+  sums = Add (q, k)
+  bent = Tanh (sums)
+  scores = MatMul (bent, Vector)
+  shares = Softmax <axis = 1> (scores)
+  weighted = Mul (shares, k)
+  y = ReduceSum <keepdims = 0> (weighted, one)
+}"""
+
+
+@pytest.mark.parametrize(
+    "there, instead",
+    [
+        ("Tanh (sums)", "Sigmoid (sums)"),
+        ("Softmax <axis = 1>", "Softmax <axis = 3>"),
+        ("MatMul (bent, Vector)", "MatMul (sums, Vector)"),
+        ("MatMul (bent, Vector)", "MatMul (bent, Q)"),
+        ("Mul (shares, k)", "Mul (shares, zero)"),
+        ("Mul (shares, k)", "Mul (k, shares)"),
+        ("<keepdims = 0> (weighted, one)", "<keepdims = 0> (weighted, zero)"),
+        ("<keepdims = 0> (weighted, one)", "<keepdims = 0> (shares, one)"),
+    ],
+)
+def test_additive_attention_in_another_order_is_refused(there, instead, tmp_path):
+    assert there in SUMS
+    for text, refused in ((SUMS, False), (SUMS.replace(there, instead), True)):
+        model = onnx.parser.parse_model(HEADER + text)
+        arrays = MATRICES | {"Vector": MATRICES["Q"][:, :1]}
+        model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in arrays.items())
+        onnx.save(model, tmp_path / "f.onnx")
+        if refused:
+            with pytest.raises(UserError, match="of sums of two values along time only their tanh"):
+                build(read_model(tmp_path / "f.onnx"), "f.onnx")
+        else:
+            network = build(read_model(tmp_path / "f.onnx"), "f.onnx")[0]
+            assert "AdditiveAttention" in [node.operation for node in network.nodes.values()]

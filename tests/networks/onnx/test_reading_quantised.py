@@ -99,6 +99,7 @@ def by_onnxruntime(path, data):
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("way", ["dynamic", "QDQ", "QOperator"])
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sampled
 def test_quantised_models(name, way, per_channel, tmp_path):
     model = quantised(name, way, tmp_path, per_channel)
     data = real(np.random.default_rng(3), 4, *MODELS[name][1])

@@ -69,6 +69,7 @@ def marked(path):
 
 
 @pytest.mark.parametrize("path", [marked(path) for path in SAMPLES])
+@pytest.mark.sampled
 def test_values(path, in_the_folder_above, tmp_path):
     found = list(networks_of(path))
     assert found or path.name in WITHOUT
@@ -84,6 +85,7 @@ def test_values(path, in_the_folder_above, tmp_path):
 
 
 @pytest.mark.parametrize("path", [*OLD_MODELS, ROOT / "tools/fuzz/seeds/legacy.later.dnn"], ids=lambda path: path.stem)
+@pytest.mark.sampled
 def test_models_of_cntk(path):
     """Files in the formats of versions 1 to 30, and in the later format."""
     exported = export(load_model(path), ours.constants, Settings())

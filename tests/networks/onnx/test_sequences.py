@@ -61,6 +61,7 @@ def exported_model(text, names=("h",), precision="float", **settings):
 
 @pytest.mark.parametrize("batch_first", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.sampled
 def test_values(name, batch_first):
     exported, model = exported_model(HEAD + LOOPS[name] + "\n", batch_first=batch_first)
     (found,) = check(exported, as_bytes(model))
@@ -93,6 +94,7 @@ ENDS = {
 
 @pytest.mark.parametrize("batch_first", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", ENDS)
+@pytest.mark.sampled
 def test_sequences_of_different_lengths(name, batch_first):
     """What is behind the ends of sequences is random, and changes nothing."""
     exported, model = exported_model(HEAD + ENDS[name] + "\n", batch_first=batch_first, lengths=True)
@@ -104,6 +106,7 @@ def test_sequences_of_different_lengths(name, batch_first):
 @pytest.mark.parametrize(
     "unit", ["lstm", *(pytest.param(unit, marks=pytest.mark.thorough) for unit in ("gru", "rnnTanh", "rnnReLU"))]
 )
+@pytest.mark.sampled
 def test_a_stack_in_double_precision_is_a_loop(unit, lengths):
     layer = f"h = OptimizedRNNStack(Parameter(2, 0), x, hiddenDims=2, bidirectional=true, recurrentOp={unit})\n"
     exported, model = exported_model(HEAD + layer, precision="double", double=True, lengths=lengths)

@@ -83,6 +83,7 @@ def in_the_repository(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["digits", "brainscript_slots"])
+@pytest.mark.sampled
 def test_some_samples(name):
     assert_equal(of_jax(sample(name), title=name))
 
@@ -101,6 +102,7 @@ QUICK = ("Convolution", "MaxPooling", "TopK", "CrossEntropyWithSoftmax", "Lambda
 
 
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.sampled
 def test_some_operations(name):
     network, output = of_example(next(kind for kind in KINDS if kind.name == name))
     assert_equal(of_jax(network, output))
@@ -114,6 +116,7 @@ def test_operations(kind):
 
 
 @pytest.mark.parametrize("name", ["both directions", "two steps ahead"])
+@pytest.mark.sampled
 def test_some_recurrences(name):
     assert_equal(of_jax(of_ndl(RECURRENT[name])))
 
@@ -151,6 +154,7 @@ OVER_SEQUENCES = {
 
 
 @pytest.mark.parametrize("name", ["cross entropy", "reduction Mean", "two states"])
+@pytest.mark.sampled
 def test_some_results_leave_out_padding(name):
     assert_equal(of_jax(of_ndl(OVER_SEQUENCES[name]), "z"))
 

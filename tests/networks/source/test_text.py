@@ -185,6 +185,7 @@ def test_every_operation_has_a_rule_or_a_reason():
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.sampled
 def test_samples_are_clean(path, monkeypatch, tmp_path):
     """Lines are short, names are used, nothing but PyTorch is imported."""
     monkeypatch.chdir(path.parents[1])

@@ -184,6 +184,7 @@ def parallel(files, monkeypatch):
 
 @pytest.mark.parametrize("memory", [None, 300, 3000])
 @pytest.mark.parametrize("options", [{"randomize": False}, {}, {"randomizationWindow": 20}])
+@pytest.mark.sampled
 def test_three_threads_give_what_one_gives(parallel, tools, options, memory):
     """memory 300 holds no window: batches of sequences are read."""
     text, found = text_of(700), []

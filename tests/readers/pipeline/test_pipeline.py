@@ -159,6 +159,7 @@ def test_a_worker_without_a_chunk_gets_nothing(files, tools, singles):
 @pytest.mark.parametrize("truncated", [False, True])
 @pytest.mark.parametrize("randomize", [False, True])
 @pytest.mark.parametrize("after", [0, 1, 3, 5, 7])
+@pytest.mark.sampled
 def test_state_goes_on_exactly(compose, tools, sequences, truncated, randomize, after):
     def make():
         more = {"truncated": True, "truncationLength": 3} if truncated else {}

@@ -118,6 +118,7 @@ def test_a_killed_run_goes_on_where_it_was(cntkpy, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", [2, 3, 5])
+@pytest.mark.sampled
 def test_a_full_disk_leaves_the_earlier_model_intact(
     failing: int, cntkpy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_many_models_are_mentioned_once(cntkpy, monkeypatch, epochs: int, keep: 
         ("best", ["m", "m.2", "m.ckp"]),
     ],
 )
+@pytest.mark.sampled
 def test_what_a_kill_after_a_save_left(
     models, tmp_path: Path, monkeypatch, keep: str, there: list[str], done: int
 ) -> None:

@@ -58,6 +58,7 @@ def after_one_update(rate: float) -> float:
 
 
 @pytest.mark.parametrize(("rate", "name"), [(0.01, "outer"), (0.2, "inner"), (1e38, "inner")])
+@pytest.mark.sampled
 def test_the_first_node_that_is_not_finite(rate: float, name: str, run, tmp_path: Path) -> None:
     weight = after_one_update(rate)
     with np.errstate(over="ignore"):
@@ -85,6 +86,7 @@ def test_the_data(run) -> None:
 
 
 @pytest.mark.parametrize("rule", ["none", "adagrad", "rmsProp", "fsAdagrad"])
+@pytest.mark.sampled
 def test_nothing_is_trained_after_it(rule: str) -> None:
     """The stack continues after the minibatch that broke off, and so do later stacks; parameters stay."""
     from cntkpy.cntk_config import parse

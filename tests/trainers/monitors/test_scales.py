@@ -31,6 +31,7 @@ BATCH_NORM = "BatchNormalizationLayer {normalizationTimeConstant=10}"
         (f"[ h = LinearLayer {{1}} (x) ; r = {BATCH_NORM} (h) + h ].r", True),  # one way goes around it
     ],
 )
+@pytest.mark.sampled
 def test_inputs_that_are_not_normalised(network: str, warns: bool, cntkpy) -> None:
     files = {"m.cntk": CONFIG.replace("NET", network), "d.ctf": "|x 1000 |y 1\n|x 500 |y 2\n"}
     got = cntkpy("configFile=m.cntk", files=files)

@@ -172,6 +172,7 @@ SEARCH = "AutoAdjust=[autoAdjustLR=searchBeforeEpoch;numSamples4Search=16;numPre
 
 
 @pytest.mark.parametrize(("setting", "done"), [(ADJUST, 2), (CONTINUE, 3), (SEARCH, 5)])
+@pytest.mark.sampled
 def test_the_control_of_rates_goes_on_where_it_was(setting: str, done: int, cntkpy, tmp_path: Path) -> None:
     words = ("configFile=main.cntk", f"train=[SGD=[maxEpochs=8;keepCheckPointFiles=true;{setting}]]")
     content = files() | {"main.cntk": CV}

@@ -80,6 +80,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sampled
 def test_momentum_per_minibatch_is_converted_at_every_update(case: str, cntkpy, tmp_path: Path) -> None:
     reader, lengths, size, slots, last = CASES[case]
     got = cntkpy("configFile=main.cntk", files=files(lengths, reader, f"minibatchSize={size};momentumPerMB=0.7:0.4"))

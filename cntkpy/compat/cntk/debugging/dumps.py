@@ -30,7 +30,7 @@ def dump_function(root: Any, tag: str | None = None) -> None:
     dump_signature(root, tag)
     print(plot(root), end="")
     for parameter in root.parameters:
-        print(f"{parameter!r}: {parameter.shape}")
+        print(parameter)
 
 
 __all__ = ["dump_function", "dump_signature"]

@@ -55,6 +55,9 @@ def AttentionModel(
         raise CallError("WrongArguments", "AttentionModel: an attention_axis without attention_span says nothing")
     if attention_span is not None and (not is_whole(attention_span) or attention_span < 1):
         raise UserError("BadValue", f"an attention_span is 1 or more, not {attention_span!r}")
+    if attention_span is not None and attention_axis is None:
+        message = "AttentionModel: an attention_span needs an attention_axis"
+        raise CallError("WrongArguments", message, hint="AttentionModel(128, attention_span=20, attention_axis=-3)")
     start = weights_start(chosen("AttentionModel", "init", init, None))
     backwards = bool(chosen("AttentionModel", "go_backwards", go_backwards, False))
     stable = bool(chosen("AttentionModel", "enable_self_stabilization", enable_self_stabilization, True))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cntkpy.networks.graph.node import Node
+from cntkpy.networks.nodes.attention.onnx_sums import sums_of
 from cntkpy.networks.nodes.onnx_support.building import Building, Rule, Use
 from cntkpy.networks.nodes.onnx_support.values import Array, Axes, Data, Unusable, Value
 
@@ -88,6 +89,8 @@ def both(kind: str) -> Rule:
     """Return one node of two operands that are broadcast."""
 
     def rule(use: Use) -> list[Value]:
+        if kind == "Plus" and (sums := sums_of(use.value(0), use.value(1))) is not None:
+            return [sums]
         nodes, axes = aligned(use, _whole(use)[:2])
         return [use.build.data(use.build.node(kind, *nodes), axes)]
 

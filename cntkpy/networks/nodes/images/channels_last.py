@@ -7,11 +7,9 @@ but not inside loops, and the trainers' steps are loops: there the gradients tha
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 from cntkpy.networks.arrays.lazy import (
     Array,
@@ -24,26 +22,9 @@ from cntkpy.networks.arrays.lazy import (
     jnp,
     row_major,
 )
+from cntkpy.networks.nodes.images import winograd
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread, phase_by_phase
-
-Sizes = tuple[int, ...]
-Padding = tuple[tuple[int, int], ...]
-
-
-class Window(NamedTuple):
-    """Geometry of a sliding kernel, per axis.
-
-    Attributes:
-        stride: step.
-        padding: (before, after); negative values drop elements.
-        spread, kernel_spread: zeros are put between the elements of the operand or the kernel, `spread - 1` each.
-    """
-
-    stride: Sizes
-    padding: Padding
-    spread: Sizes
-    kernel_spread: Sizes
-
+from cntkpy.networks.nodes.images.windows import Padding, Sizes, Window, moved, rounds, spread
 
 Convolve = Callable[[Array, Array], Array]
 """A convolution of images and kernels."""
@@ -60,6 +41,9 @@ FEW_MAPS = 16
 FEW_CHANNELS = 4
 """Most channels of a group for which a sum of weighted images is faster than a convolution for each group."""
 
+CHANNELS_OF_PRODUCTS = 64
+"""Fewest channels, and half of the maps, for which products with windows that overlap are faster."""
+
 SAMPLES_AT_ONCE = 16
 """Samples whose products are added in one expression, element by element; each adds to the time of compilation."""
 
@@ -75,6 +59,8 @@ def channels_last(window: Window) -> Convolve:
             result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
             if result is not None:
                 return result
+        if on_cpu and winograd.is_faster(x, kernel, window):
+            return winograd.convolve(x, kernel, window)
         spatial = "DEFGHI"[: x.ndim - 2]
         return jax.lax.conv_general_dilated(
             x,
@@ -95,6 +81,10 @@ def channels_last(window: Window) -> Convolve:
         to_x = channels_last(Window(window.spread, inside, window.stride, window.kernel_spread))
         if on_cpu and dense and _are_apart(window, taps):
             return to_x(g, turned), _gradient_by_product(x, g, taps, window).reshape(kernel.shape)
+        if on_cpu and dense and _share_few(window, kernel.shape):
+            return to_x(g, turned), _gradient_in_rounds(x, g, taps, window).reshape(kernel.shape)
+        if on_cpu and winograd.is_faster(x, kernel, window, to_kernel=True):
+            return to_x(g, turned), winograd.to_kernel(x, g, window)
         if on_cpu and dense and set(window.stride) == {1} and x.shape[-1] >= 2 * g.shape[-1]:
             # XLA's code is slow for few columns: the slopes slide over the images, and the result is turned.
             to_kernel = channels_last(Window(window.kernel_spread, inside, window.spread, window.stride))
@@ -212,21 +202,6 @@ def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Arr
     return total.reshape(*taps, -1)
 
 
-def moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
-    """Iterate over what each element of a kernel sees of x (N, ..., C)."""
-    around = [(0, 0, 0), *((leading, trailing, 0) for leading, trailing in window.padding), (0, 0, 0)]
-    padded = jax.lax.pad(x, jnp.zeros((), x.dtype), around)
-    if any(map(any, window.padding)):
-        # In the loop of a training XLA would pad again for each element of the kernel, in four times the time.
-        padded = jax.lax.optimization_barrier(padded)
-    axes = zip(padded.shape[1:-1], taps, window.kernel_spread, window.stride, strict=True)
-    places = [
-        [slice(tap * step, tap * step + size - _spread(count, step) + 1, stride) for tap in range(count)]
-        for size, count, step, stride in axes
-    ]
-    return (padded[(slice(None), *cell)] for cell in itertools.product(*places))
-
-
 def _by_planes(x: Array, kernel: Array, window: Window) -> Array:
     """Convolve along the first axis by stacking what its taps see as channels, and along the others as planes.
 
@@ -254,6 +229,24 @@ def _are_apart(window: Window, taps: Sizes) -> bool:
     return apart and set(window.kernel_spread) == {1} and not any(map(any, window.padding))
 
 
+def _share_few(window: Window, kernel: Sizes) -> bool:
+    """Return whether windows of 3x3 elements lie two elements apart, with channels enough for products."""
+    near = kernel[:-2] == (3, 3) and window.stride == (2, 2) and window.kernel_spread == (1, 1)
+    return near and kernel[-2] >= CHANNELS_OF_PRODUCTS and kernel[-1] >= 2 * CHANNELS_OF_PRODUCTS
+
+
+def _gradient_in_rounds(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
+    """Return what `_gradient_by_product` returns, as a sum over rounds of samples."""
+
+    def add(total: Array, some: tuple[Array, Array]) -> tuple[Array, None]:
+        return total + _gradient_by_product(*some, taps, window), None
+
+    images = rounds(x)
+    slopes = g.reshape(*images.shape[:2], *g.shape[1:])
+    total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps) * x.shape[-1], g.shape[-1]), x.dtype), (images, slopes))
+    return total
+
+
 def _gradient_by_product(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
     """Return the gradient (elements of the kernel x C, M) as a product with what the windows see."""
     seen = list(moved(x, taps, window))
@@ -271,9 +264,9 @@ def _paddings(window: Window, sizes: Sizes, taps: Sizes, windows: Sizes) -> tupl
     inside: list[tuple[int, int]] = []
     outside: list[tuple[int, int]] = []
     for axis, (leading, _) in enumerate(window.padding):
-        full = _spread(sizes[axis], window.spread[axis])
-        size = _spread(taps[axis], window.kernel_spread[axis])
-        steps = _spread(windows[axis], window.stride[axis])
+        full = spread(sizes[axis], window.spread[axis])
+        size = spread(taps[axis], window.kernel_spread[axis])
+        steps = spread(windows[axis], window.stride[axis])
         inside.append((size - 1 - leading, full - steps + leading))
         outside.append((leading, steps + size - full - 1 - leading))
     return tuple(inside), tuple(outside)
@@ -283,11 +276,7 @@ def _axes(window: Window, sizes: Sizes, kernel: Sizes) -> list[Axis]:
     """Return the axes of a convolution whose operand is spread."""
     axes: list[Axis] = []
     for number, size in enumerate(sizes):
-        (leading, after), reach = window.padding[number], _spread(kernel[number], window.kernel_spread[number])
-        result = _spread(size, window.spread[number]) + leading + after - reach + 1
+        (leading, after), reach = window.padding[number], spread(kernel[number], window.kernel_spread[number])
+        result = spread(size, window.spread[number]) + leading + after - reach + 1
         axes.append(Axis(size, kernel[number], leading, window.spread[number], window.kernel_spread[number], result))
     return axes
-
-
-def _spread(size: int, by: int) -> int:
-    return (size - 1) * by + 1

@@ -70,6 +70,8 @@ def _windows(use: Use, x: Data, kernel: list[int], fill: float) -> tuple[Data, W
             x = padded(use, x, place, leading[axis], after[axis], fill)
             n += leading[axis] + after[axis]
             leading[axis] = after[axis] = 0
+        if not leading[axis] and not after[axis]:  # windows that would reach beyond the image are left out
+            continue
         remainder = (n + leading[axis] + after[axis] - k) % s
         drop = max(0, remainder - after[axis])
         after[axis] = max(0, after[axis] - remainder)
@@ -316,16 +318,15 @@ def _ceiled(use: Use, x: Data, kernel: list[int]) -> Windows | None:
     return Windows(kernel, stride, leading, after, dilation)
 
 
-def everywhere(kind: str) -> Rule:
+def everywhere(how: str) -> Rule:
     """Pooling over whole channels."""
 
     def rule(use: Use) -> list[Value]:
         x = _image(use)
-        kernel = list(x.dims[1:])
-        zeros, ones = [0] * len(kernel), [1] * len(kernel)
-        options = Windows(kernel, kernel, zeros, zeros, ones).lists(1)
-        node = use.build.node("Pooling", x.node, kind=kind, **options)
-        return [use.build.data(node, (*x.words, x.dims[0], *(1,) * len(kernel)))]
+        node, places = x.node, range(1, len(x.dims))
+        for axis in places:
+            node = use.build.node("ReduceElements", node, axis=axis, reductionOp=how)
+        return [use.build.data(node, (*x.words, x.dims[0], *(1,) * len(places)))]
 
     return rule
 
@@ -453,8 +454,8 @@ RULES: dict[str, Rule] = {
     "ConvTranspose": transposed,
     "MaxPool": pooling("max"),
     "AveragePool": pooling("average"),
-    "GlobalMaxPool": everywhere("max"),
-    "GlobalAveragePool": everywhere("average"),
+    "GlobalMaxPool": everywhere("Max"),
+    "GlobalAveragePool": everywhere("Mean"),
     "BatchNormalization": normalisation,
     "InstanceNormalization": by_sample,
     "LRN": local_response,

@@ -115,7 +115,8 @@ def convolution(use: Use) -> str:
         return _local(use, plan, geometry)
     if spans_channels(geometry):
         weights = use.weights(0, (plan.maps, *reversed(plan.kernel)))
-        out = _slide(use, image, weights, geometry.without_first(), plan.groups)
+        geometry = geometry.without_first()
+        out = _slide(use, image, weights, geometry, plan.groups)
     else:
         weights = use.weights(0, (plan.maps, 1, *geometry.kernel))
         out = _slide(use, use.emit.unsqueeze(image, 1), weights, geometry)
@@ -204,6 +205,9 @@ def pooling(use: Use) -> str:
     """Return the largest element or the mean of windows; padded cells count with `includePad` only."""
     kind = {"MaxPooling": "max", "AveragePooling": "average"}.get(use.node.operation) or str(use.options["kind"])
     geometry, plain = _windows_of(use.node)
+    if plain and geometry.kernel[1:] == geometry.inputs[1:] and not any(map(any, geometry.padding)):
+        kind = "GlobalMaxPool" if kind.lower() == "max" else "GlobalAveragePool"
+        return parted(use, use.emit.op(kind, joined(use, 0, geometry.inputs)), geometry.outputs, 0)
     image, attributes = _pool(use, 0, geometry, plain)
     if kind.lower() == "max":
         out = use.emit.op("MaxPool", image, **attributes)

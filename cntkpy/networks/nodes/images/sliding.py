@@ -8,15 +8,14 @@ from typing import Any
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.nodes.images.channels_last import (
-    Window,
     by_groups,
     channels_last,
     each_channel,
     few_terms,
     has_few_terms,
-    moved,
 )
 from cntkpy.networks.nodes.images.geometry import Geometry
+from cntkpy.networks.nodes.images.windows import Window, moved
 
 SEVERAL = 32
 """Up to so many groups of several channels are convolutions of their own: XLA's code for CPUs does them six times as

@@ -135,7 +135,7 @@ def phase_by_phase(x: Array, kernel: Array, axes: Sequence[Axis], dense: Callabl
         parts.append(
             dense(x, part, tuple(phase.padding for phase in known), tuple(phase.kernel_spread for phase in known))
         )
-    return _interleaved(parts, axes)
+    return interleaved(parts, axes)
 
 
 def _by_products(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array:
@@ -159,10 +159,10 @@ def _by_products(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array:
                 around.append((offset, axis.windows - axis.size - offset, 0))
             part = part + jax.lax.pad(products[(*everything, *tap)], zero, [*around, (0, 0, 0)])
         parts.append(part)
-    return _interleaved(parts, axes)
+    return interleaved(parts, axes)
 
 
-def _interleaved(parts: list[Array], axes: Sequence[Axis]) -> Array:
+def interleaved(parts: list[Array], axes: Sequence[Axis]) -> Array:
     """Return the result whose phases are given, those of the last axis next to each other."""
     for number in reversed(range(len(axes))):
         step = axes[number].spread

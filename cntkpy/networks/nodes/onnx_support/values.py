@@ -127,6 +127,30 @@ class Scores(NamedTuple):
         return (*self.query.axes[:-1], self.keys.axes[-1])
 
 
+class Sums(NamedTuple):
+    """Sums of two values along time, or what follows of additive attention, which become a node together.
+
+    Attributes:
+        query: (steps, 1, batch, elements).
+        keys: (1, steps, batch, elements).
+        stage: the last operator: "sums", "tanh", "scores", "shares" or "weighted".
+        weights: of the scores.
+        values: (1, steps, batch, elements), whose mean is taken.
+    """
+
+    query: Data
+    keys: Data
+    stage: str = "sums"
+    weights: Array | None = None
+    values: Data | None = None
+
+    @property
+    def axes(self) -> Axes:
+        """Sizes, or words for axes of a minibatch."""
+        last = self.values.axes[3] if self.values else self.keys.axes[3] if self.stage in ("sums", "tanh") else 1
+        return (self.query.axes[0], *self.keys.axes[1:3], last)
+
+
 class Step(NamedTuple):
     """The number of the step in a loop over time.
 
@@ -139,7 +163,7 @@ class Step(NamedTuple):
     holds: bool = False
 
 
-Value: TypeAlias = "Array | Data | Longer | Scores | Step"
+Value: TypeAlias = "Array | Data | Longer | Scores | Step | Sums"
 
 
 class Unusable(Exception):

@@ -95,7 +95,7 @@ def steps_between(use: Use, x: Data, place: int, begin: int, end: int | None) ->
         raise Unusable(f"of the axis '{word}' only the first or last step can be taken")
     flags = [_is_from(use, x.node, begin)] if begin else []
     if end is not None:
-        flags.append(use.build.node("Minus", use.build.number(1), _is_from(use, x.node, end)))
+        flags.append(_is_before(use, x.node, end))
     flag = flags[0] if len(flags) == 1 else use.build.node("ElementTimes", *flags)
     if end is not None and end - begin == 1 and begin != -1:
         return use.build.data(_gathered(use, x.node, flag), ones)
@@ -106,11 +106,22 @@ def steps_between(use: Use, x: Data, place: int, begin: int, end: int | None) ->
 
 def _is_from(use: Use, x: Node, step: int) -> Node:
     """Return 1 from a step on, counted from the end if it is negative, else 0."""
-    zero = _zero(use, x)
-    if step < 0:
-        return use.build.node(FUTURE, zero, rows=1, timeStep=-step, defaultHiddenActivity=1.0)
-    earlier = use.build.node(PAST, zero, rows=1, timeStep=step, defaultHiddenActivity=1.0)
-    return use.build.node("Minus", use.build.number(1), earlier)
+    return _edge(use, x, step) if step < 0 else _opposite(use, _edge(use, x, step))
+
+
+def _is_before(use: Use, x: Node, step: int) -> Node:
+    """Return 1 before a step, counted from the end if it is negative, else 0."""
+    return _opposite(use, _edge(use, x, step)) if step < 0 else _edge(use, x, step)
+
+
+def _edge(use: Use, x: Node, steps: int) -> Node:
+    """Return 1 at the first steps of a sequence, or at the last ones if the number is negative, else 0."""
+    kind = FUTURE if steps < 0 else PAST
+    return use.build.node(kind, _zero(use, x), rows=1, timeStep=abs(steps), defaultHiddenActivity=1.0)
+
+
+def _opposite(use: Use, flag: Node) -> Node:
+    return use.build.node("Minus", use.build.number(1), flag)
 
 
 def _zero(use: Use, x: Node) -> Node:

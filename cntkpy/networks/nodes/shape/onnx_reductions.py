@@ -9,23 +9,33 @@ import numpy as np
 
 from cntkpy.networks.nodes.elementwise.onnx_reading import aligned
 from cntkpy.networks.nodes.onnx_support.building import Rule, Use
-from cntkpy.networks.nodes.onnx_support.values import Array, Data, Unusable, Value
+from cntkpy.networks.nodes.onnx_support.values import Array, Data, Joined, Unusable, Value
 from cntkpy.networks.nodes.shape.onnx_axes import enumerable
 
 
 def _axes_of(use: Use, x: Data) -> list[int]:
-    """Return the axes that are reduced, all of the sample."""
+    """Return the axes that are reduced: some of the sample, and those of the minibatch all or none."""
     listed = use.integers("axes", 1)
     if not listed and use.get("noop_with_empty_axes", 0):
         return []
     axes = sorted({use.axis(axis, len(x.axes)) for axis in listed}) if listed else list(range(len(x.axes)))
-    for axis in axes:
-        x.sample_axis(axis)
+    if not _over_minibatch(x, axes):
+        for axis in axes:
+            x.sample_axis(axis)
     return axes
+
+
+def _over_minibatch(x: Data, axes: Sequence[int]) -> bool:
+    """Return whether a reduction goes over all axes of the minibatch."""
+    words = {index for index, axis in enumerate(x.axes) if isinstance(axis, str)}
+    return bool(words) and words.issubset(axes) and not any(isinstance(axis, Joined) for axis in x.axes)
 
 
 def reduced(use: Use, x: Data, axes: Sequence[int], how: str) -> Data:
     """Return a reduction, whose axes stay with one element."""
+    if _over_minibatch(x, axes):
+        node = use.build.node("ReduceMinibatch", x.node, reductionOp=how)
+        x = use.build.data(node, tuple(1 if isinstance(axis, str) else axis for axis in x.axes))
     node = x.node
     for axis in axes:
         if x.axes[axis] != 1 or how == "LogSum":

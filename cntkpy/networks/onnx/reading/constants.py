@@ -19,6 +19,7 @@ from cntkpy.networks.nodes.onnx_support.values import (
     Longer,
     Scores,
     Step,
+    Sums,
     Unusable,
     Value,
     varying,
@@ -482,7 +483,7 @@ def is_known(use: Use) -> bool:
     if use.operator.bodies:
         return False
     return use.operator.kind in OF_SIZES or not any(
-        isinstance(operand, (Data, Longer, Scores, Step)) for operand in use.inputs
+        isinstance(operand, (Data, Longer, Scores, Step, Sums)) for operand in use.inputs
     )
 
 

@@ -8,11 +8,22 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.node import Node
-from cntkpy.networks.nodes.attention import onnx_scores
+from cntkpy.networks.nodes.attention import onnx_scores, onnx_sums
 from cntkpy.networks.nodes.onnx_support import joined
 from cntkpy.networks.nodes.onnx_support.building import Building, Rule, Use
 from cntkpy.networks.nodes.onnx_support.model import DEFAULT_DOMAINS, Model, Operator, Unreadable
-from cntkpy.networks.nodes.onnx_support.values import Array, Data, Joined, Longer, Scores, Step, Unusable, Value
+from cntkpy.networks.nodes.onnx_support.values import (
+    Array,
+    Data,
+    Joined,
+    Longer,
+    Scores,
+    Step,
+    Sums,
+    Unusable,
+    Value,
+    varying,
+)
 from cntkpy.networks.nodes.recurrence import onnx_loops
 from cntkpy.networks.onnx.reading import constants
 
@@ -120,6 +131,8 @@ class Graph:
         rules = constants.RULES if constants.is_known(use) else self._rules
         if rules is self._rules and any(isinstance(operand, Scores) for operand in use.inputs):
             rules = onnx_scores.RULES if operator.key in onnx_scores.RULES else {operator.key: onnx_scores.refuse}
+        elif rules is self._rules and any(isinstance(operand, Sums) for operand in use.inputs):
+            rules = onnx_sums.RULES if operator.key in onnx_sums.RULES else {operator.key: onnx_sums.refuse}
         elif rules is self._rules and any(isinstance(operand, Step) for operand in use.inputs):
             rules = onnx_loops.OF_STEPS if operator.key in onnx_loops.OF_STEPS else {operator.key: onnx_loops.refuse}
         if operator.key not in rules:
@@ -156,19 +169,34 @@ class Graph:
             else:
                 self.values[name] = Array(value, name if value.dtype.kind == "f" else "")
 
-    def usable(self, outputs: Sequence[str], operators: Sequence[Operator]) -> tuple[list[str], dict[str, str]]:
-        """Return the outputs of the model that are values of the network, and why the others are none."""
+    def usable(
+        self, outputs: Sequence[str], operators: Sequence[Operator], known: bool
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the outputs of the model that are values of the network, and why the others are none.
+
+        Args:
+            outputs: their names.
+            operators: of the model.
+            known: whether an output may be a constant.
+        """
         names: list[str] = []
         wrong: dict[str, str] = {}
         for name in outputs:
             value = self.values.get(name)
             if value is None:
                 wrong[name] = self._reason(name, operators)
+            elif (
+                known
+                and isinstance(value, Array)
+                and not varying(value.value)
+                and not any(isinstance(axis, str) for axis in value.axes)
+            ):
+                names.append(name)
             elif not isinstance(value, Data):
                 wrong[name] = "does not depend on its inputs"
             elif any(isinstance(axis, Joined) for axis in value.axes):
                 wrong[name] = f"joins axes of the minibatch: {list(value.axes)}"
-            elif value.node.kind.layout != "always" and not value.node.has_layout:
+            elif not known and value.node.kind.layout != "always" and not value.node.has_layout:
                 wrong[name] = "is one value for all samples of a minibatch"
             else:
                 names.append(name)
@@ -195,9 +223,11 @@ class Graph:
         """Put outputs of the model into the group of that name, under their own names."""
         building = self.building
         for name in outputs:
-            value = self.values[name]
+            value, network = self.values[name], building.network
+            if isinstance(value, Array):
+                value = Data(building.node("Pass", building.parameter(value), name=name), value.value.shape)
             assert isinstance(value, Data)
-            node, network = value.node, building.network
+            node = value.node
             if not value.dims:  # a number for each sample: the shape ()
                 node = building.node("NewReshape", node, dims=(), name=name)
             if node.kind.layout == "always" or node in network.groups["output"]:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -14,11 +15,13 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
+from cntkpy.networks.graph.written import Written
 from cntkpy.networks.nodes import create, tables
 from cntkpy.networks.nodes.onnx_support.building import Building, Rule
 from cntkpy.networks.nodes.onnx_support.model import Input, Model, Operator
 from cntkpy.networks.nodes.onnx_support.values import Data, Unusable
 from cntkpy.networks.nodes.recurrence.onnx_units import UNITS
+from cntkpy.networks.onnx.free_sizes import FREE, free_sizes, same_nodes, with_sizes
 from cntkpy.networks.onnx.reading.graph import Graph
 from cntkpy.networks.onnx.reading.lengths import without_lengths
 from cntkpy.networks.onnx.reading.parse import read_model
@@ -63,6 +66,8 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
     Raises:
         UserError: it has operators that cannot become nodes, all of which are named.
     """
+    if free := free_sizes(model):
+        return _build_free(model, free, name, precision)
     problems: list[UserError] = []
     kinds = {operator.kind for operator in model.operators}
     ways = [Way()]
@@ -76,6 +81,30 @@ def build(model: Model, name: str, precision: str | None = None) -> tuple[Valida
         except UserError as problem:
             problems.append(problem)
     raise problems[1 if "Loop" in kinds else 0]
+
+
+def _build_free(
+    model: Model, free: Mapping[str, tuple[int, int]], name: str, precision: str | None
+) -> tuple[ValidatedNetwork, Graph]:
+    """Return the network of a model with sizes that only data say, which is built with two choices of them.
+
+    Raises:
+        UserError: its nodes depend on these sizes in another way than by their shapes.
+    """
+    plain = replace(model, metadata={key: text for key, text in model.metadata.items() if key != FREE})
+    (network, graph), (twin, _) = (
+        build(with_sizes(plain, {word: pair[index] for word, pair in free.items()}), name, precision)
+        for index in range(2)
+    )
+    if not same_nodes(network, twin):
+        message = f"the ONNX model {name} cannot be used: its operators depend on sizes that only data say"
+        raise UserError("BadModel", message, hint="save it once more, with sizes")
+    for port in model.inputs:
+        value, sizes = graph.values[port.name], port.sizes or ()
+        axes = [len(sizes) - 1 - index for index, size in enumerate(sizes) if size in free]
+        if axes and isinstance(value, Data):
+            value.node.written = (value.node.written or Written())._replace(free={"axes": axes})
+    return network, graph
 
 
 class Way(NamedTuple):
@@ -106,7 +135,7 @@ def _build(model: Model, name: str, precision: str | None, way: Way) -> tuple[Va
         graph.run(model.operators)
     except Unusable as problem:
         raise UserError("BadModel", f"the ONNX model {name} cannot be used: {problem}") from None
-    outputs, wrong = graph.usable(model.outputs, model.operators)
+    outputs, wrong = graph.usable(model.outputs, model.operators, not model.inputs or LAYOUT in model.metadata)
     if not outputs and graph.refused:
         raise _error(name, graph.refused)
     if not outputs:

@@ -6,7 +6,7 @@ import numpy as np
 
 from cntkpy.readers.kernels.jit import kernel, part
 from cntkpy.readers.kernels.kernel_types import Bytes, Int, Int64s
-from cntkpy.readers.kernels.line_kernels import find_label
+from cntkpy.readers.kernels.label_kernels import find_label
 
 from .mlf_codes import (
     BACKWARDS,

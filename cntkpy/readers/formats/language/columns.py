@@ -103,7 +103,7 @@ class LUSequenceFormat(SentenceFormat):
             tags: tuple[np.ndarray, np.ndarray, np.ndarray] = lay.single_entries(table, labels)
             streams[self._labels.name] = pieces.split_sparse(*tags, self._labels)
         else:
-            streams[self._labels.name] = pieces.split_rows(self._table[labels])  # of gaps the last line
+            streams[self._labels.name] = pieces.split_rows(self._table.take(labels, 0))  # of gaps the last line
         return streams
 
 

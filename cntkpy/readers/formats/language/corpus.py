@@ -17,7 +17,9 @@ from . import codes as k
 from .kernels import scans
 from .vocabulary import Vocabulary, show
 
-READ_BYTES = 1 << 20
+READ_BYTES, LEAST_READ_BYTES = 1 << 20, 1 << 16
+BYTES_OF_TOKEN = 8
+"""Bytes that are read for a word and its blank, at first: what a block does not need is read again."""
 SENTENCES_PER_BLOCK = 50000
 CACHE_BYTES = 64 << 20
 """Bytes of blocks that are kept, so that the text is scanned once: to look at all lengths, and in each epoch."""
@@ -82,6 +84,7 @@ class Corpus:
             raise DataError(f"The corpus {path} cannot be read: {error.strerror or error}", path=path) from None
         self._kept: dict[Place, Block] = {}
         self._room = CACHE_BYTES
+        self._piece = READ_BYTES
 
     def block(self, begin: Place | None = None) -> Block | None:
         """Return the block that begins here (at the start of the file, if no place is given), None at the end."""
@@ -116,7 +119,7 @@ class Corpus:
     def _read(self, begin: Place) -> Block | None:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []
-        place, size = begin, READ_BYTES
+        place, size = begin, self._piece
         with self._data.stream() as file:
             while place.offset < self.size and not self._full(parts):
                 file.seek(place.offset)
@@ -124,16 +127,14 @@ class Corpus:
                 if not data:
                     raise DataError(f"The corpus {self.path} became shorter while it was read.", path=self.path)
                 final = place.offset + len(data) >= self.size
-                if not final:
-                    data = data[: data.rfind(b"\n") + 1]
-                elif not data.endswith(b"\n"):
-                    data += b"\n"
-                part = self._scan(np.frombuffer(bytearray(data), np.uint8), place, final, parts) if data else None
+                length = len(data) + (not data.endswith(b"\n")) if final else data.rfind(b"\n") + 1
+                text = np.frombuffer(data + b"\n" + bytes(k.PADDING), np.uint8, length)
+                part = self._scan(text, place, final, parts) if length else None
                 if part is None or part.end.offset == place.offset:
                     size *= 2  # a line or a sentence is longer than the piece
                     believe(self._data, size, place.offset)
                     continue
-                size, place = READ_BYTES, part.end
+                size, place = self._piece, part.end
                 if len(part.bounds) > 1:
                     parts.append(part)
         if not parts:
@@ -196,6 +197,7 @@ class LineCorpus(Corpus):
     def __init__(self, path: str, words: Vocabulary, labels: Vocabulary, end_symbol: bytes, tokens: int):
         super().__init__(path, words, labels)
         self._tokens = min(max(tokens, 1), 2**62)
+        self._piece = min(max(BYTES_OF_TOKEN * self._tokens, LEAST_READ_BYTES), READ_BYTES)
         end = words.number(end_symbol)
         self._end_symbol = _bytes(end_symbol if end >= 0 else b"")
         self._numbers = np.array([words.unknown, labels.unknown, end], np.int64)

@@ -130,33 +130,33 @@ def lay_bags(
     previous, row_bounds = np.zeros(several + 1, np.int64), np.empty(rows + several, np.int32)
     labels = np.full(rows, GAP, np.int32)
     for m in range(several):
-        n, row = np.int64(0), table[m, ROW]
+        previous[m + 1] = previous[m]
+        for i in range(table[m, FIRST], table[m + 1, FIRST]):
+            first, count = bounds[which[i]], bounds[which[i] + 1] - bounds[which[i]]
+            for offset in offsets:
+                front, behind = min(max(-offset, 0), count), min(max(offset, 0), count)
+                previous[m + 1] += front * (words[first + 1] - words[first])
+                previous[m + 1] += behind * (words[first + count] - words[first + count - 1])
+                if front + behind < count:
+                    previous[m + 1] += words[first + count - behind + offset] - words[first + front + offset]
+    columns = np.empty(previous[several], np.int32)
+    for m in range(several):
+        row, position = table[m, ROW], previous[m]
+        sentences = which[table[m, FIRST] : table[m + 1, FIRST]]
+        firsts, ends = bounds[sentences], bounds[sentences + 1]
         row_bounds[row + m] = 0
         for t in range(table[m, STEPS]):
             for s in range(table[m, SLOTS]):
-                k = which[table[m, FIRST] + s]
-                last = bounds[k + 1] - bounds[k] - 1
-                if t <= last:
-                    labels[row] = outputs[bounds[k] + t]
-                    for offset in offsets:
-                        token = bounds[k] + min(max(t + offset, 0), last)
-                        n += words[token + 1] - words[token]
+                first, last = firsts[s], ends[s] - 1
+                if first + t <= last:
+                    labels[row] = outputs[first + t]
+                    for number in range(len(offsets)):
+                        token = min(max(first + t + offsets[number], first), last)
+                        for word in range(words[token], words[token + 1]):
+                            columns[position] = inputs[word] + number * vocabulary
+                            position += 1
                 row += 1
-                row_bounds[row + m] = n
-        previous[m + 1] = previous[m] + n
-    columns, position = np.empty(previous[several], np.int32), np.int64(0)
-    for m in range(several):
-        for t in range(table[m, STEPS]):
-            for s in range(table[m, SLOTS]):
-                k = which[table[m, FIRST] + s]
-                last = bounds[k + 1] - bounds[k] - 1
-                if t > last:
-                    continue
-                for number in range(len(offsets)):
-                    token = bounds[k] + min(max(t + offsets[number], 0), last)
-                    for word in range(words[token], words[token + 1]):
-                        columns[position] = inputs[word] + number * vocabulary
-                        position += 1
+                row_bounds[row + m] = position - previous[m]
     return columns, row_bounds, previous, labels
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
-from typing import Any, NamedTuple
+from itertools import chain, pairwise, repeat
+from typing import Any
 
 import numpy as np
 
@@ -89,22 +89,28 @@ class Groups:
         return 0 <= position.step < int(lengths[self.members[first:end]].max()) - unlabelled
 
 
-class Run(NamedTuple):
-    """Positions of reading before and after each of several minibatches. after: lines (counted, group, step)."""
+@dataclass(eq=False)
+class Run:
+    """Position of reading before several minibatches, and after each of them: after int64[n, 3], counted, group, step.
+
+    number: how many of the minibatches were given out.
+    """
 
     start: Position
-    after: Sequence[tuple[int, int, int]] = ()
+    after: np.ndarray
+    number: int = 0
 
     def position(self, number: int) -> Position:
         """After so many of them."""
         if number == 0:
             return self.start
-        counted, group, step = self.after[number - 1]
+        counted, group, step = self.after[number - 1].tolist()
         return replace(self.start, counted=counted, group=group, step=step, calls=self.start.calls + number)
 
 
-_Made = tuple[Minibatch | None, Run, int]
-"""A minibatch, None at the end of the epoch, and where reading is after it: after so many of a run."""
+_NONE = np.zeros((0, 3), np.int64)
+_Made = tuple[Run, Iterator[Minibatch]]
+"""Positions of minibatches, none at the end of the epoch, and the minibatches."""
 
 
 class SentenceFormat(ABC):
@@ -177,16 +183,14 @@ class SentenceSource:
         self.class_names: dict[str, Callable[[], dict[int, str]]] = {}
         """The words of streams and of sections of labels, by number."""
         self._position = Position()
-        self._delivered: _Made = None, Run(self._position), 0
+        self._run = Run(self._position, _NONE)
         self._block: Block | None = None
         self._following: Block | None = None
         self._groups = Groups(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._taken: Iterator[_Made] = iter(())
+        self._taken: Iterator[Minibatch] = iter(())
         self._interrupted = False
         """True after an error or Ctrl-C while a minibatch was made, which has to be made again."""
-        self._made: Prefetch[tuple[Run, Iterator[_Made]]] = Prefetch(
-            self._produce, plan=lambda: None, threads=int(prefetch), is_last=_is_end
-        )
+        self._made: Prefetch[_Made] = Prefetch(self._produce, plan=lambda: None, threads=int(prefetch), is_last=_is_end)
         self._most = 1  # minibatches made at once
         self.corpus.block()  # an empty corpus is an error now
 
@@ -220,12 +224,11 @@ class SentenceSource:
         self._most = 1
 
     def _go_to(self, position: Position) -> None:
-        self._position, self._delivered = position, (None, Run(position), 0)
+        self._position, self._run = position, Run(position, _NONE)
         self._block = self._following = None
 
     def _delivered_position(self) -> Position:
-        _, run, number = self._delivered
-        return run.position(number)
+        return self._run.position(self._run.number)
 
     def _calls_before(self, epoch: int, epoch_size: int | None, minibatch_size: int) -> int:
         """Minibatches that epochs before this one asked for, if the order depends on them.
@@ -256,20 +259,19 @@ class SentenceSource:
         if self._interrupted:
             self.set_state(self.get_state())
         try:
-            made = next(self._taken, None)
-            if made is None:
-                _, self._taken = next(self._made)
-                made = next(self._taken)
+            minibatch = next(self._taken, None)
+            if minibatch is None:
+                self._run, self._taken = next(self._made)
+                minibatch = next(self._taken, None)
         except BaseException:
             self._interrupted = True
             raise
-        minibatch, run, number = made
-        self._delivered = None, run, number
         if minibatch is None:
             raise StopIteration
+        self._run.number += 1
         return minibatch
 
-    def _produce(self, plan: None) -> tuple[Run, Iterator[_Made]]:
+    def _produce(self, plan: None) -> _Made:
         """Make the arrays of the next minibatches, one at least; the consumer makes the minibatches of them.
 
         To hand over one takes as long as to make it, and minibatches that are kept cost garbage collections.
@@ -279,7 +281,7 @@ class SentenceSource:
             position.over, position.calls = True, position.calls + 1
         if position.over:
             self._position = position
-            return Run(position), iter([(None, Run(position), 0)])
+            return Run(position, _NONE), iter(())
         assert self._block is not None
         pieces, run = self._next_pieces(self._block, position)
         after = run.position(len(run.after))
@@ -288,7 +290,7 @@ class SentenceSource:
         self._position = after
         self._most = min(GROUP_GROWTH_FACTOR * self._most, MAX_GROUP_MINIBATCHES)
         packed = self._format.pack(pieces)
-        return run, _minibatches(pieces, run, packed, self._format.truncates, ends_sweep, ends_epoch)
+        return run, _minibatches(pieces, packed, self._format.truncates, (ends_sweep, ends_epoch))
 
     def _next_pieces(self, block: Block, position: Position) -> tuple[Pieces, Run]:
         """Return the pieces of the next minibatches, up to the end of the epoch."""
@@ -373,27 +375,24 @@ def _run_of(table: np.ndarray, position: Position, counted: np.ndarray) -> Run:
     """Return a position with those after each of the pieces of a table."""
     step = table[:-1, k.STEP_BEGIN] + table[:-1, k.STEPS]
     ended = step == table[:-1, k.LONGEST]
-    after = zip(counted.tolist(), (table[:-1, k.GROUP] + ended).tolist(), (step * ~ended).tolist(), strict=True)
-    return Run(position, list(after))
+    return Run(position, np.stack([counted, table[:-1, k.GROUP] + ended, step * ~ended], axis=1))
 
 
 def _minibatches(
-    pieces: Pieces, run: Run, packed: dict[str, Iterator[Any]], truncates: bool, ends_sweep: bool, ends_epoch: bool
-) -> Iterator[_Made]:
-    names, last = tuple(packed), len(run.after)
+    pieces: Pieces, packed: dict[str, Iterator[Any]], truncates: bool, ends: tuple[bool, bool]
+) -> Iterator[Minibatch]:
+    """Yield minibatches; ends: whether the sweep and the epoch end with the last."""
+    names, firsts = tuple(packed), pieces.column(k.FIRST)
     keys: list[int | str] = (pieces.block.begin.sentence + pieces.which).tolist()
-    firsts = pairwise(pieces.table[:, k.FIRST].tolist())
-    several = zip(zip(*packed.values(), strict=True), pieces.layouts(), pieces.columns(), firsts, strict=True)
-    for number, (values, layout, columns, (a, b)) in enumerate(several, 1):
-        streams, layouts = dict(zip(names, values)), dict.fromkeys(names, layout)  # noqa: B905  # which takes time
-        ends = number == last
-        ended = ends and ends_sweep, ends and ends_epoch
-        minibatch = Minibatch(streams, layouts, keys[a:b], *ended, truncates, columns)
-        yield minibatch, run, number
+    ended = chain(repeat((False, False), len(firsts) - 2), [ends])
+    streams = map(dict, map(zip, repeat(names), zip(*packed.values(), strict=True)))
+    several = zip(streams, pieces.layouts(), pieces.columns(), pairwise(firsts), ended)  # noqa: B905  # takes time
+    for values, layout, columns, (a, b), (sweep, epoch) in several:
+        yield Minibatch(values, dict.fromkeys(names, layout), keys[a:b], sweep, epoch, truncates, columns)
 
 
-def _is_end(made: tuple[Run, Iterator[_Made]]) -> bool:
-    return not made[0].after
+def _is_end(made: _Made) -> bool:
+    return not len(made[0].after)
 
 
 def sparse_rows(columns: np.ndarray, counts: np.ndarray | None, dim: int, dtype: np.dtype) -> Any:

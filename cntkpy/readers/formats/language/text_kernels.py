@@ -1,10 +1,16 @@
-"""The kernels that turn the bytes of a corpus into numbers of words. Every line of a buffer ends in LF."""
+"""The kernels that turn the bytes of a corpus into numbers of words.
+
+Every line of a buffer ends in LF, and `PADDING` more bytes can be read after the last one.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from cntkpy.readers.kernels.jit import inlined, kernel, part
 from cntkpy.readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s
-from cntkpy.readers.kernels.line_kernels import find_label
+from cntkpy.readers.kernels.label_kernels import end_of_word, number_of
+from cntkpy.readers.kernels.words import borrowed, byte_at
 
 from .codes import (
     BEGIN,
@@ -26,29 +32,17 @@ def _blank(c: Int):
     return c == 32 or c == 9 or c == 13
 
 
-@part
-def _is(text: Bytes, begin: Int, end: Int, symbol: Bytes):
-    """Return whether text[begin:end] is the symbol, in range as it is as long; an empty symbol is nothing."""
-    if len(symbol) == 0 or end - begin != len(symbol):
-        return False
-    for i in range(len(symbol)):  # noqa: SIM110
-        if text[begin + i] != symbol[i]:
-            return False
-    return True
-
-
 @inlined
 def _lower(c: Int):
     return c + 32 if 65 <= c <= 90 else c
 
 
 @part
-def _is_any_case(text: Bytes, begin: Int, end: Int, symbol: Bytes):
-    """As `_is`, in any case."""
-    if len(symbol) == 0 or end - begin != len(symbol):
-        return False
-    for i in range(len(symbol)):  # noqa: SIM110
-        if _lower(text[begin + i]) != _lower(symbol[i]):
+def _is(begin: Int, length: Int, symbol: Bytes, any_case: bool):
+    """Return whether the bytes from an address on are the symbol, in range as it is as long."""
+    for i in range(length):
+        c = byte_at(begin + i)
+        if c != symbol[i] and not (any_case and _lower(c) == _lower(symbol[i])):
             return False
     return True
 
@@ -77,41 +71,48 @@ def scan_sentences(
     In range: text[:size] ends in LF, where every line stops. A token takes two bytes at least and a sentence three
     tokens; the caller gives room for half as many tokens as there are bytes, and a third as many sentences as tokens.
     """
-    names_in, starts_in, words_in = table_in
-    names_out, starts_out, words_out = table_out
-    while state[POSITION] < size and state[TOKENS] < limit:
-        p = int(state[POSITION])
-        first = n = state[TOKENS]
+    names_in, starts_in, words_in = borrowed(table_in[0]), borrowed(table_in[1]), borrowed(table_in[2])
+    names_out, starts_out, words_out = borrowed(table_out[0]), borrowed(table_out[1]), borrowed(table_out[2])
+    inputs, outputs, symbol = borrowed(inputs), borrowed(outputs), borrowed(end_symbol)
+    base, symbol_length = text.ctypes.data, len(end_symbol)
+    p, stop = base + state[POSITION], base + size
+    n = int(state[TOKENS])
+    while p < stop and n < limit:
+        first = n
         trouble = DONE
         while True:
-            while _blank(text[p]):
+            while _blank(byte_at(p)):
                 p += 1
-            if text[p] == 10:
+            if byte_at(p) == 10:
                 break
             begin = p
-            while not (_blank(text[p]) or text[p] == 10):
-                p += 1
-            number = find_label(text, begin, p, names_in, starts_in, words_in)
+            p, h = end_of_word(begin)
+            number = number_of(begin, p - begin, h, names_in, starts_in, words_in)
             if number < 0:
                 number = unknown[0]
             if same:
-                output = unknown[2] if _is_any_case(text, begin, p, end_symbol) else number
+                output = number
+                if p - begin == symbol_length and _is(begin, symbol_length, symbol, True):
+                    output = unknown[2]
             else:
-                output = find_label(text, begin, p, names_out, starts_out, words_out)
+                output = number_of(begin, p - begin, h, names_out, starts_out, words_out)
                 if output < 0:
                     output = unknown[1]
             if (number < 0 or output < 0) and trouble == DONE:
                 trouble = UNKNOWN_INPUT if number < 0 else UNKNOWN_OUTPUT
-                state[BEGIN], state[END] = begin, p
+                state[BEGIN], state[END] = begin - base, p - base
             inputs[n], outputs[n] = number, output
             n += 1
-        if n - first >= LEAST_TOKENS:
-            if trouble != DONE:
-                return trouble
+        if n - first < LEAST_TOKENS:
+            n = first
+        elif trouble != DONE:
+            return trouble
+        else:
             state[TOKENS] = n
             state[SENTENCES] += 1
             bounds[state[SENTENCES]] = n
-        state[POSITION] = p + 1
+        p += 1
+        state[POSITION] = p - base
         state[LINE] += 1
     return DONE
 
@@ -133,26 +134,29 @@ def scan_columns(
     one token; the caller gives room for as many as the bytes allow. Numbers come from the vocabularies, for each of
     whose words renumber_in and renumber_out have a place.
     """
-    names_in, starts_in, words_in = table_in
-    names_out, starts_out, words_out = table_out
-    p, line = int(state[POSITION]), state[LINE]
+    names_in, starts_in, words_in = borrowed(table_in[0]), borrowed(table_in[1]), borrowed(table_in[2])
+    names_out, starts_out, words_out = borrowed(table_out[0]), borrowed(table_out[1]), borrowed(table_out[2])
+    end_in, end_out, words = borrowed(end_in), borrowed(end_out), borrowed(words)
+    base, end_length, first_end_length = text.ctypes.data, len(end_out), len(end_in)
+    p, stop, line = base + state[POSITION], base + size, state[LINE]
     token, word = state[TOKENS], state[WORDS]
-    while state[SENTENCES] < limit and (p < size or (final and token > state[TOKENS])):
-        ends = p >= size
+    while state[SENTENCES] < limit and (p < stop or (final and token > state[TOKENS])):
+        ends = p >= stop
         if not ends:
             fields = 0
             first_begin = first_end = begin = end = p
+            h = np.uint64(0)
             word_first = word
             while True:
-                while _blank(text[p]):
+                while _blank(byte_at(p)):
                     p += 1
-                if text[p] == 10:
+                if byte_at(p) == 10:
                     break
                 if fields > 0:  # the field before was not the last one, hence a word
-                    number = find_label(text, begin, end, names_in, starts_in, words_in)
+                    number = number_of(begin, end - begin, h, names_in, starts_in, words_in)
                     number = renumber_in[number] if number >= 0 else unknown[0]
                     if number < 0:
-                        state[BEGIN], state[END], state[LINE] = begin, end, line
+                        state[BEGIN], state[END], state[LINE] = begin - base, end - base, line
                         return UNKNOWN_INPUT
                     new = True
                     for i in range(word_first, word):
@@ -161,8 +165,7 @@ def scan_columns(
                         words[word] = number
                         word += 1
                 begin = p
-                while not (_blank(text[p]) or text[p] == 10):
-                    p += 1
+                p, h = end_of_word(begin)
                 end = p
                 if fields == 0:
                     first_begin, first_end = begin, end
@@ -171,19 +174,21 @@ def scan_columns(
             line += 1
             ends = fields == 0
             if fields >= 2:
-                number = find_label(text, begin, end, names_out, starts_out, words_out)
+                number = number_of(begin, end - begin, h, names_out, starts_out, words_out)
                 number = renumber_out[number] if number >= 0 else unknown[1]
                 if number < 0:
-                    state[BEGIN], state[END], state[LINE] = begin, end, line - 1
+                    state[BEGIN], state[END], state[LINE] = begin - base, end - base, line - 1
                     return UNKNOWN_OUTPUT
                 labels[token] = number
                 token += 1
                 word_bounds[token] = word
-                ends = _is(text, begin, end, end_out) or _is(text, first_begin, first_end, end_in)
+                ends = end_length > 0 and end - begin == end_length and _is(begin, end_length, end_out, False)
+                if 0 < first_end_length == first_end - first_begin:
+                    ends = ends or _is(first_begin, first_end_length, end_in, False)
         if ends and token > state[TOKENS]:
             state[SENTENCES] += 1
             bounds[state[SENTENCES]] = token
             state[TOKENS], state[WORDS] = token, word
         if token == state[TOKENS]:  # no sentence is open
-            state[POSITION], state[LINE] = p, line
+            state[POSITION], state[LINE] = p - base, line
     return DONE

@@ -78,6 +78,11 @@ class NetworkInput:
         """Return whether its data may be sequences of more than one step."""
         return self.axes.dynamic in (2, None)
 
+    @property
+    def is_dense(self) -> bool:
+        """Return whether its data are dense samples of a minibatch."""
+        return self.axes.dynamic != 0 and not self.node.kind.sparse
+
     def __str__(self) -> str:
         return self.axes.name
 

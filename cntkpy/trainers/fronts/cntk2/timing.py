@@ -67,8 +67,7 @@ class LastMinibatch:
 def measured(network: ValidatedNetwork, nodes: Sequence[Node], minibatch: Minibatch, training: bool) -> list[NodeTime]:
     """Return the times of all nodes that some nodes depend on; see `time_nodes`."""
     batcher = Evaluator(network, nodes, summed=False).batcher(max(1, minibatch.num_samples), 1, chosen=0)
-    stack = next(iter(batcher.stacks(iter([minibatch]), lambda number: True)))
-    batch: Any = jax.tree.map(jax.numpy.asarray, minibatch_of(stack.batch, 0))
+    batch: Any = jax.tree.map(jax.numpy.asarray, minibatch_of(batcher.alone(minibatch).batch, 0))
     names = list(dict.fromkeys(node.name for node in nodes))
     return time_nodes(network, names, network_parameters(network), network_state(network), batch, training)
 

@@ -29,8 +29,9 @@ from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.fronts.cntk2.data import Arguments, inputs_of, needs_whole
 from cntkpy.trainers.fronts.cntk2.free import FreeSizes
 from cntkpy.trainers.fronts.cntk2.padded_sizes import PaddedSizes
+from cntkpy.trainers.fronts.cntk2.same_shapes import SameShapes
 from cntkpy.trainers.fronts.cntk2.samples import Samples, made_samples
-from cntkpy.trainers.fronts.cntk2.timing import LastMinibatch
+from cntkpy.trainers.fronts.cntk2.timing import LastMinibatch, is_node_timing
 from cntkpy.trainers.fronts.cntk2.training_functions import TrainingFunctions
 from cntkpy.trainers.step.context import StepContext, minibatch_of
 from cntkpy.trainers.step.feed import Batcher
@@ -95,6 +96,9 @@ class Values:
         ]
         """The parameters that `assign` gives values, and the nodes of these."""
         self._computed = list(dict.fromkeys([*self._nodes, *(node for _, node in self._assignments)]))
+        dense = {known.function: known.node.name for known in self.arguments.inputs if known.is_dense}
+        is_plain = len(dense) == len(self.arguments.inputs)
+        self._same = SameShapes(dense if is_plain else {}, self._graph.network.dtype)
         self._evaluator: Evaluator | None = None
         self._batcher: Batcher | None = None
         self._sizes = PaddedSizes()
@@ -125,7 +129,7 @@ class Values:
         if not self.arguments.inputs:
             self._load()
             return self._constants()
-        stack = self.stack(data, resumes=True)
+        stack = self._stack_again(data)
         evaluator, counts = self._evaluator, self.draws.counts if self._sized.copies else None
         assert evaluator is not None
         evaluator.load_again(counts, self._graph.version != self._version)
@@ -137,6 +141,20 @@ class Values:
         raise_failure()
         self.assign(first)
         return [self.samples.of(node, first, stack) for node in self._nodes]
+
+    def _stack_again(self, data: object) -> Stack:
+        """Return data as `stack` does, in their own memory if possible: they are computed before the call ends."""
+        given = self._same.by_input(data)
+        if given is None or is_node_timing():
+            return self.stack(data, resumes=True)
+        self._load()
+        stack = self._same.stack(*given) if self._evaluator is not None else None
+        if stack is None:
+            stack = self.stack(data, resumes=True)
+            self._same.keep(given[1], stack)
+        else:
+            self.arguments.pieces.forget()
+        return stack
 
     def stack(self, data: object, resumes: bool = False) -> Stack:
         """Data as the compiled network takes them; the network has the parameters of now.
@@ -154,7 +172,7 @@ class Values:
         size = self._sizes.of(minibatch.num_samples)
         if self._batcher is None or self._batcher.minibatch_size != size:
             self._batcher = self._evaluator.batcher(size, 1, chosen=0)
-        return next(iter(self._batcher.stacks(iter([minibatch]), lambda number: True)))
+        return self._batcher.alone(minibatch)
 
     def _load(self) -> None:
         """Take the values that parameters have now; drop programs that other values are a part of."""

@@ -58,9 +58,11 @@ def test_a_residual_network_of_110_layers(monkeypatch):
 def test_logs_are_equal(cntkpy, name, tmp_path):
     """To a unit of the last digit that is printed: NDL rounds the state before a sequence to single precision."""
     (tmp_path / "sample_configs").symlink_to(ROOT / "sample_configs")
+    epochs = ["SGD/maxEpochs=1"] if name == "brainscript_resnet" else []
     found = []
     for command in ("train", "ndl"):
-        got = cntkpy(f"configFile=sample_configs/{name}.cntk", f"command={command}", "RunDir=out", "precision=double")
+        words = (f"configFile=sample_configs/{name}.cntk", f"command={command}", "RunDir=out", "precision=double")
+        got = cntkpy(*words, *epochs)
         assert got.code == 0, got.err
         lines = re.findall(r"Finished Epoch.*?\[Training\] (.*?); totalSamplesSeen", got.err)
         found.append(

@@ -103,7 +103,7 @@ FUNCTIONS = {
     "has no value of its own that could be set": lambda: setattr(x, "value", 3),
     "outputs: 'd' is not a function": lambda: z.eval({x: np.zeros((1, 5))}, outputs="d"),
     "a name is a text, not None": lambda: z.find_by_name(None),
-    r"Input\('s'\) is not a part of the function": lambda: z.clone("clone", {steps: x}),
+    r"Input\('s', .*\) is not a part of the function": lambda: z.clone("clone", {steps: x}),
     "substitutions are a dictionary": lambda: z.clone("clone", [x]),
     "is not a part of the function, so nothing": lambda: z.clone().replace_placeholders({steps: x}),
     "the name of a model file is a text or a path, not None": lambda: z.save(None),

@@ -92,6 +92,7 @@ KINKS = {
 
 
 @pytest.mark.parametrize("name", KINKS)
+@pytest.mark.sampled
 def test_gradients_at_kinks(name: str) -> None:
     function, expected = KINKS[name]
     x = input_variable(4)

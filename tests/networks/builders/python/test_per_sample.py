@@ -20,6 +20,7 @@ CRITERIA = {one.__name__: one for one in (ops.cross_entropy_with_softmax, ops.cl
 
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.sampled
 def test_values_and_gradients_are_those_of_the_criterion(name: str, labels: str) -> None:
     z, y, b = input_variable(3), input_variable(3), parameter(3, init=0.0)
     data = {z: Z, y: LABELS[labels].astype(np.float32)}

@@ -58,6 +58,7 @@ def frames(minibatches: list[Minibatch]) -> list[int]:
     ],
 )
 @pytest.mark.parametrize("size", [5, 16, 100])
+@pytest.mark.sampled
 def test_every_frame_once_per_sweep(speech: Speech, options: dict[str, Any], size: int):
     reader = speech.old(**options)
     for sweep in range(3):

@@ -33,6 +33,7 @@ MODES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.sampled
 def test_minibatches_are_those_of_htk_bit_for_bit(tmp_path: Path, mode: dict[str, Any]) -> None:
     data = Corpus(tmp_path)
     for window in ({}, {"contextWindow": "2:1"}, {"contextWindow": 3}):

@@ -405,6 +405,7 @@ def many(tmp_path: Path) -> list[list[int]]:
 
 @pytest.mark.parametrize("options", [{}, {"cacheBlockSize": 900}, {"prefetch": "false"}])
 @pytest.mark.parametrize(("slots", "size"), [(0, 40), (1, 20), (1, 3), (7, 4), (7, 20)])
+@pytest.mark.sampled
 def test_every_word_of_many_sentences(data: Path, slots: int, size: int, options: dict[str, Any]) -> None:
     sentences = many(data)
     reader = sequence_reader(data, mode="softmax", shuffle="false", nbruttsineachrecurrentiter=slots, **options)

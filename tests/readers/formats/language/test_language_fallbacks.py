@@ -21,8 +21,10 @@ from cntkpy.readers.formats.language import (
     text_kernels,
 )
 
-WORDS = [b"a", b"B", b"</s>", b"x\v", b"long", b"\xc3\xa4"]
-words = st.sampled_from([*WORDS, b"b", b"</S>", b"unlisted", b"\f", b"A", b"LONG"])
+WORDS = [b"a", b"B", b"</s>", b"x\v", b"long", b"\xc3\xa4", b"eightchr", b"\x01more\0than_eight"]
+words = st.sampled_from(
+    [*WORDS, b"b", b"</S>", b"unlisted", b"\f", b"A", b"LONG", b"a\0", b"eightch", b"\x01more\0than_eighT"]
+)
 gaps = st.sampled_from([b" ", b"  ", b"\t", b" \r", b"\r"])
 edges = st.sampled_from([b"", b"", b" ", b"\t\r"])
 lines = st.tuples(edges, st.lists(st.tuples(words, gaps), max_size=6), edges).map(
@@ -49,7 +51,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def scanned(module: Any, text: bytes, position: int, limit: int, given: tuple[Any, ...]) -> list[Any]:
-    view, state = np.frombuffer(text, np.uint8), np.zeros(8, np.int64)
+    view, state = np.frombuffer(text + bytes(codes.PADDING), np.uint8), np.zeros(8, np.int64)
     state[codes.POSITION], state[codes.LINE] = position, 5
     inputs, outputs, bounds = (np.zeros(len(text) + 2, dtype) for dtype in (np.int32, np.int32, np.int64))
     code = module.scan_sentences(view, len(text), limit, *given, inputs, outputs, bounds, state)
@@ -72,7 +74,7 @@ def test_sentences(
 
 
 def columns(module: Any, text: bytes, limit: int, final: bool, given: tuple[Any, ...]) -> list[Any]:
-    view, state = np.frombuffer(text, np.uint8), np.zeros(8, np.int64)
+    view, state = np.frombuffer(text + bytes(codes.PADDING), np.uint8), np.zeros(8, np.int64)
     words, labels = np.zeros(len(text) + 2, np.int32), np.zeros(len(text) + 2, np.int32)
     word_bounds, bounds = np.zeros(len(text) + 2, np.int64), np.zeros(len(text) + 2, np.int64)
     code = module.scan_columns(view, len(text), limit, final, *given, words, word_bounds, labels, bounds, state)

@@ -67,6 +67,7 @@ def same_as_pyarrow(table: ParquetTable) -> bool:
 @pytest.mark.parametrize("compression", ["none", "snappy"])
 @pytest.mark.parametrize("distinct", [None, 1, 2, 300])
 @pytest.mark.parametrize("size", [1, 8, 13])
+@pytest.mark.sampled
 def test_lists_of_one_size(size: int, distinct: int | None, compression: str) -> None:
     """Many pages, some of which begin within a row; plain, in a dictionary, or first the one and then the other."""
     for kind in (pa.list_(pa.float32(), size), pa.list_(pa.float32()), pa.large_list(pa.float64())):

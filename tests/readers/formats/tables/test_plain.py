@@ -159,6 +159,7 @@ FILTERS: list[tuple[str, pa.Array, str, list[int]]] = [
 
 
 @pytest.mark.parametrize(("name", "column", "text", "rows"), FILTERS, ids=[f"{one[0]}: {one[2]}" for one in FILTERS])
+@pytest.mark.sampled
 def test_filters_on_every_type(kind: str, name: str, column: pa.Array, text: str, rows: list[int]) -> None:
     table = pa.table({"c": column, "y": np.arange(len(column), dtype=float)})
     if kind == "parquet" and pa.types.is_decimal(column.type) and column.type.bit_width < 128:

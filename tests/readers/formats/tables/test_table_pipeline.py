@@ -142,6 +142,7 @@ STREAMS = {
 
 
 @pytest.mark.parametrize("name", list(STREAMS))
+@pytest.mark.sampled
 def test_every_column_is_converted_and_comes_back(kind: str, name: str) -> None:
     """A column to text and to the other kind of table: the same text each time."""
     path = write(every_column().select([name]), kind)

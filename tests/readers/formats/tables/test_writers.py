@@ -83,6 +83,7 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("path", "stream", "expected"), cases())
+@pytest.mark.sampled
 def test_values_of_columns(path: Path, stream: Any, expected: list[Any]) -> None:
     assert read(path, stream) == expected
 
@@ -93,6 +94,7 @@ def test_every_type_is_tried() -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if "wide" not in path.stem], ids=lambda path: path.name)
+@pytest.mark.sampled
 def test_every_column_is_read_or_says_how_to_write_it(path: Path) -> None:
     for name, column in columns(path).items():
         assert column.dense or column.sparse or column.advice.startswith(("write ", "every value is missing")), name
@@ -121,6 +123,7 @@ def test_the_page_has_the_table() -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if "wide" not in path.stem], ids=lambda path: path.name)
+@pytest.mark.sampled
 def test_texts_of_every_writer_are_filtered(path: Path) -> None:
     """Whatever type holds them: views, dictionaries, large texts, JSON, UUIDs."""
     zero = "00000000-0000-0000-0000-000000000000"

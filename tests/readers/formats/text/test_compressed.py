@@ -131,6 +131,7 @@ def minibatches(path: str, more: str = "", size: int = 64) -> list[Any]:
 @pytest.mark.parametrize(
     "order", ["randomize=false", "randomize=true", "randomize=true;multiThreadedDeserialization=true"]
 )
+@pytest.mark.sampled
 def test_the_same_minibatches_as_of_the_plain_file(pack: Pack, order: str) -> None:
     text = ctf(700)
     Path("plain").write_bytes(text)
@@ -138,6 +139,7 @@ def test_the_same_minibatches_as_of_the_plain_file(pack: Pack, order: str) -> No
     assert minibatches("packed", order) == minibatches("plain", order)
 
 
+@pytest.mark.sampled
 def test_more_text_than_is_read_at_a_time(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces, blocks and chunks end anywhere, and little of the text is kept."""
     text = ctf(9000)
@@ -167,6 +169,7 @@ def test_ids_that_are_texts_and_places_of_errors(pack: Pack) -> None:
     assert [key for key in keys if key != "u290"] == [f"u{i}" for i in range(300) if i != 290]
 
 
+@pytest.mark.sampled
 def test_other_texts(pack: Pack) -> None:
     """UCI, lists, CSV, and what check looks at."""
     rows = "".join(f"{i % 3} {i} {i / 2}\n" for i in range(400))
@@ -221,6 +224,7 @@ def random_text(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("kind", PACKS)
+@pytest.mark.sampled
 def test_any_place_can_be_read(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(300_000)
     monkeypatch.setattr(recent, "RECENT", 1)
@@ -385,6 +389,7 @@ def test_damaged_files(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.malformed
+@pytest.mark.sampled
 def test_mutated_files_are_read_or_refused(pack: Pack) -> None:
     """Never anything but data or one error that names the file."""
     content, draw, refused = pack(ctf(300)), random.Random(2), 0
@@ -405,6 +410,7 @@ def test_mutated_files_are_read_or_refused(pack: Pack) -> None:
 
 @pytest.mark.malformed
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.sampled
 def test_bombs_unpack_in_pieces(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without end, and far more text than the file can hold, are refused early; no piece is large."""
     text = b"|x 1 2 |y 0:1 |" + bytes(30 << 20)
@@ -473,6 +479,7 @@ def test_all_files_together_keep_so_much(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.malformed
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.sampled
 def test_many_short_streams(kind: str) -> None:
     """Time and memory are those of the text, not the square of the number of streams."""
     streams = [PACKS[kind](b"|x 1 2 |y 0:1\n")] * 20_000

@@ -223,6 +223,7 @@ ENTRIES: dict[str, Callable[[Function, Any], Any]] = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.sampled
 def test_every_entry_has_the_rule(entry: str, seen: list[list[int]]) -> None:
     for name, (shape, dynamic, data, expected) in CASES.items():
         check(f"{entry}, {name}", lambda x, data=data: ENTRIES[entry](x, data), made(shape, dynamic), expected, seen)
@@ -256,6 +257,7 @@ def check(what: str, act: Callable[[Function], Any], x: Function, expected: list
 
 
 @pytest.mark.parametrize("make", [Value.create, C.asvalue], ids=["Value.create", "asvalue"])
+@pytest.mark.sampled
 def test_values_are_made_by_the_rule(make: Callable[..., Value]) -> None:
     for name, (shape, dynamic, data, expected) in CASES.items():
         x = made(shape, dynamic)

@@ -7,6 +7,7 @@ import pytest
 
 import cntkpy.compat.cntk as C
 from cntkpy.trainers.evaluation import evaluator
+from cntkpy.trainers.fronts.cntk2.data import Arguments
 
 
 def test_values_are_taken_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,3 +47,67 @@ def test_running_statistics_are_taken_again() -> None:
     after = z.eval({x: data})
     assert (before != after).any()
     np.testing.assert_array_equal(z.eval({x: data}), after)
+
+
+def test_data_of_the_same_shapes_are_only_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a minibatch nor its layout is made again; values, types and padding are those of a first call."""
+    made: list[int] = []
+    minibatch = Arguments.minibatch
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        made.append(1)
+        return minibatch(self, *arguments, **options)
+
+    monkeypatch.setattr(Arguments, "minibatch", counted)
+    x, y = C.input_variable((2, 3)), C.input_variable(())
+    z: Any = C.reduce_sum(x, axis=(0, 1)) * y
+    random = np.random.default_rng(1)
+    for number, size in enumerate([17, 15, 17, 15]):
+        a, b = random.normal(size=(size, 3, 2)).astype(np.float32), random.integers(0, 9, size)
+        np.testing.assert_allclose(z.eval({x: a.transpose(0, 2, 1), y: b}).ravel(), a.sum((1, 2)) * b, rtol=1e-5)
+        assert len(made) == min(number + 1, 2)
+    z.eval({x: np.ones((17, 2, 3)), y: np.ones(17, int)})  # another type
+    assert len(made) == 3
+    with pytest.raises(Exception, match="there are no data for the input"):
+        z.eval({x: np.ones((17, 2, 3))})
+
+
+def test_sequences_of_the_same_lengths_are_only_copied() -> None:
+    """A list of equal arrays, one of single steps, an array of one sequence: each is what it is at the first call."""
+    x = C.sequence.input_variable(2)
+    z: Any = C.layers.Recurrence(C.plus)(x)
+    for factor in (1.0, 2.0):
+        ones = factor * np.ones((3, 2), np.float32)
+        cases: list[tuple[Any, Any]] = [
+            ([ones, ones], [np.cumsum(ones, 0)] * 2),
+            ([ones, ones[:1]], [np.cumsum(ones, 0), ones[:1]]),
+            ([ones[0], ones[1]], [ones[:1]] * 2),
+            (ones, [np.cumsum(ones, 0)]),
+            (np.stack([ones[:2], ones[:2]]), [np.cumsum(ones[:2], 0)] * 2),
+        ]
+        for given, expected in cases:
+            values = z.eval({x: given})
+            assert [value.tolist() for value in values] == [value.tolist() for value in expected]
+
+
+def test_results_do_not_change_with_the_data() -> None:
+    """Data may lie in memory that the program reads, see `lend`; results are apart from it."""
+    x = C.input_variable(1 << 10)
+    z: Any = C.combine([x * 1, C.reshape(x, (2, 512))])
+    given = np.ones((1 << 9, 1 << 10), np.float32)
+    first, second = (list(z.eval({x: given}).values()) for _ in range(2))
+    given[:] = 2
+    assert all((value == 1).all() for value in first + second)
+    assert all((value == 2).all() for value in z.eval({x: given}).values())
+
+
+def test_sequences_resume_from_a_call_with_truth_values_only() -> None:
+    x = C.sequence.input_variable(1)
+    z: Any = C.layers.Recurrence(C.plus)(x)
+    ones = np.ones((1, 2, 1), np.float32)
+    assert z.eval({x: ones})[0].ravel().tolist() == [1, 2]
+    assert z.eval({x: (ones, [True])})[0].ravel().tolist() == [1, 2]
+    assert z.eval({x: (ones, [False])})[0].ravel().tolist() == [3, 4]
+    assert z.eval({x: ones})[0].ravel().tolist() == [1, 2]
+    with pytest.raises(Exception, match="cannot resume"):
+        z.eval({x: (ones, [False])})

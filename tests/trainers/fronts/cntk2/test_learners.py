@@ -151,6 +151,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.sampled
 def test_formulas(name: str) -> None:
     make, step = RULES[name]
     np.testing.assert_allclose(train(make), by_hand(step), rtol=2e-5, atol=2e-6)
@@ -186,6 +187,7 @@ def test_a_rate_per_sample_is_that_of_the_sum() -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.sampled
 def test_gradients_that_a_program_computes(name: str) -> None:
     make, step = RULES[name]
     w = parameter(4, init=np.array([1.0, -2.0, 0.5, 3.0], np.float32))

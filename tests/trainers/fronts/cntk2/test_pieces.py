@@ -41,6 +41,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sampled
 def test_pieces_are_worth_the_whole(form) -> None:
     x, y, loss, trainer = network(form == "sparse")
     given = [scipy.sparse.csr_matrix(one) for one in X] if form == "sparse" else X

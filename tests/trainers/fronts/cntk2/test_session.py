@@ -97,6 +97,7 @@ def test_a_session_trains_what_minibatches_train(tmp_path) -> None:
 @pytest.mark.parametrize(
     "frequency, lines", [((1, DataUnit.sweep), 3), ((4, DataUnit.minibatch), 5), (100, 3), (None, 1)]
 )
+@pytest.mark.sampled
 def test_frequencies(tmp_path, capsys, frequency, lines) -> None:
     trainer, x, y, _ = parts([ProgressPrinter()])
     source = ctf(tmp_path, max_sweeps=3)
@@ -128,6 +129,7 @@ def test_a_callback_ends_training(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("frequency", [None, sys.maxsize, (sys.maxsize, DataUnit.minibatch)])
+@pytest.mark.sampled
 def test_a_cross_validation_without_frequency_is_at_the_end(tmp_path, frequency) -> None:
     trainer, x, y, _ = parts()
     source, seen = ctf(tmp_path, max_sweeps=2), []
@@ -329,6 +331,7 @@ def test_a_callback_may_evaluate_by_itself(tmp_path) -> None:
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("what", ["looked at before", "overwritten after"])
+@pytest.mark.sampled
 def test_data_of_a_source_that_programs_look_at_train_the_same(tmp_path, storage: str, what: str) -> None:
     def trained(look: bool) -> tuple[list[np.ndarray], list[float]]:
         trainer, x, y, z = parts(dropout=0.2)

@@ -256,6 +256,7 @@ OF_SEQUENCES = {
 
 
 @pytest.mark.parametrize("which", OF_SEQUENCES)
+@pytest.mark.sampled
 def test_a_loss_of_each_sequence_counts_sequences(which: str) -> None:
     make, gradient = OF_SEQUENCES[which]
     x, w = sequence_input(1), parameter(1, init=0.5)

@@ -10,7 +10,6 @@ from cntkpy.cntk_config.base.diagnostics import ConfigError, Span
 from cntkpy.cntk_config.base.files import TEXT_LIMIT, is_file, read_input
 from cntkpy.cntk_config.base.names import from_here
 from cntkpy.cntk_config.base.source import Fragment, Source, Text, TextBuilder, decode
-from cntkpy.cntk_config.base.source import Place as Origin
 from cntkpy.cntk_config.parameters import ConfigValue
 from cntkpy.grammar.tables import terminal
 
@@ -107,8 +106,7 @@ def joined_text(paths: Iterable[Path], name: str) -> Text:
     """
     builder = TextBuilder()
     for path in paths:
-        text = _read(path, f"{name}/{path.parent.name}/{path.name}", None)
-        builder.copy(text, 0, len(text.string))
+        builder.add_lines(_source(path, f"{name}/{path.parent.name}/{path.name}", None))
     return builder.text()
 
 
@@ -176,15 +174,18 @@ def _find(name: str, place: Place, folders: Sequence[Path]) -> Path:
 
 
 def _read(path: Path, name: str, asked: Span | None) -> Text:
+    return _lines(_source(path, name, asked))
+
+
+def _source(path: Path, name: str, asked: Span | None) -> Source:
     try:
         data = read_input(path)
     except OSError as problem:
         raise ConfigError("FileNotFound", f"cannot read '{name}': {problem.strerror or problem}", asked) from None
-    return _lines(decode(data, name, path=path.resolve(), included_at=asked))
+    return decode(data, name, path=path.resolve(), included_at=asked)
 
 
 def _lines(source: Source) -> Text:
     builder = TextBuilder()
-    for number, line in enumerate(source.lines, 1):
-        builder.add(line + "\n", Origin(source, number, 1))
+    builder.add_lines(source)
     return builder.text()

@@ -94,7 +94,8 @@ def call(function: str | Function, *arguments: object, name: str = "", **named: 
             raise CallError("UnknownArgument", f"{procedure.name} has no parameter '{unknown[0]}'")
         return evaluator.run(evaluator.step(Applied(place, procedure, positional, keywords), scope, path))
     except ConfigError as error:
-        raise UserError(str(error.kind), error.message, hint=error.hint) from None
+        kind = CallError if str(error.kind) == "WrongArguments" else UserError
+        raise kind(str(error.kind), error.message, hint=error.hint) from None
 
 
 def member(record: Record, name: str) -> Any:

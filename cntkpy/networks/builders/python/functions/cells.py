@@ -27,10 +27,12 @@ class Counter:
     Attributes:
         samples: the number.
         users: the cells of the batch normalisations.
+        constant: the constant whose value programs read; None before one does.
     """
 
     samples: int = 0
     users: list[Cell] = field(default_factory=list["Cell"])
+    constant: NodeValue | None = None
 
 
 @dataclass(eq=False)
@@ -71,7 +73,12 @@ class Cell:
     def use(self, counter: Counter) -> None:
         """Count samples together with other batch normalisations of the same running statistics."""
         self.counter = counter
-        counter.users.append(self)
+        if self not in counter.users:
+            counter.users.append(self)
+
+    def show(self, counter: Counter, constant: NodeValue) -> None:
+        """Have the number of a counter as value; it is the cell of this constant."""
+        self.shows, counter.constant = counter, constant
 
     def start_with(self, array: NDArray[np.generic]) -> None:
         """Start with an array that a program gave."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -29,6 +30,9 @@ from cntkpy.networks.graph.written import Written
 
 _SIZES = ((31, 37, 41, 43, 47, 53), (59, 61, 67, 71, 73, 79))
 """Sizes of two networks: every free axis has one of its own."""
+
+_OTHER_SIZES = ((32, 38, 42, 44, 48, 54), (33, 39, 45, 51, 57, 63))
+"""Sizes that strides divide: paddings of windows may depend on the remainder."""
 
 
 class _Sized(NamedTuple):
@@ -67,6 +71,22 @@ def sized_with_marks(roots: Sequence[NodeValue]) -> graph.Model:
             _mark_growing(node, larger, first, second)
     first.model.load()
     return first.model
+
+
+def sized_in_several_ways(roots: Sequence[NodeValue]) -> list[graph.Model]:
+    """Return two networks of a function with free sizes or more, of different sizes.
+
+    Raises:
+        UserError: the function works with fewer of the sizes that are tried.
+    """
+    free = free_nodes(roots)
+    models = [each.model for each in _pair(roots, free)]
+    for choice in _OTHER_SIZES:
+        with suppress(UserError):
+            models.append(_sized(roots, free, choice).model)
+    for model in models:
+        model.load()
+    return models
 
 
 def take_free(value: NodeValue, by_name: Mapping[str, NodeValue]) -> None:
@@ -233,4 +253,4 @@ def _refused(reason: str) -> UserError:
     return UserError("NotSupported", f"a function with free sizes cannot be saved: {reason}", hint=hint)
 
 
-__all__ = ["sized_with_marks", "take_free"]
+__all__ = ["sized_in_several_ways", "sized_with_marks", "take_free"]

@@ -44,6 +44,7 @@ from cntkpy.networks.builders.python.functions.leaves import (
     UNKNOWN,
     adopting_constant,
     data_input,
+    with_counts,
 )
 from cntkpy.networks.builders.python.functions.mixins.called import Called
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
@@ -261,8 +262,8 @@ class Variable(Operators, Valued):
 
     def _leaves(self) -> list[Function]:
         """Return the leaves in the order of a walk; those of a model that was read have its order among themselves."""
-        leaves = graph.leaves(self.roots, self._all())
-        return [Function(node) for node in leaves]
+        nodes = self._all()
+        return [Function(node) for node in with_counts(graph.leaves(self.roots, nodes), nodes)]
 
     @property
     def placeholders(self) -> tuple[Function, ...]:
@@ -497,14 +498,19 @@ class Function(Variable, Called, Evaluated):
         """Return its inputs and outputs with their types, see `signature_text`; of a leaf or an output see
         `variable_text`.
         """
-        is_variable = len(self.roots) == 1 and (self.is_leaf or self.is_placeholder or self.view is View.VALUE)
-        return variable_text(self) if is_variable else signature_text(self)
+        return variable_text(self) if self._is_variable else signature_text(self)
+
+    @property
+    def _is_variable(self) -> bool:
+        return len(self.roots) == 1 and (self.is_leaf or self.is_placeholder or self.view is View.VALUE)
 
     def __repr__(self) -> str:
+        """Return a variable as `str` has it, as lists of variables are printed in CNTK 2; the names of a function."""
+        if self._is_variable:
+            return variable_text(self)
         if len(self.roots) != 1:
             return f"Function({', '.join(repr(output) for output in self.outputs)})"
-        kind = "Input" if self.is_input else "Parameter" if self.is_parameter else self.op_name
-        return f"{kind}('{self.name}')" if self.name else kind
+        return f"{self.op_name}('{self.name}')" if self.name else self.op_name
 
 
 def known_shape(x: Function) -> tuple[int, ...]:

@@ -83,6 +83,8 @@ class Model:
             self._take_options()
         dtype = self.network.dtype
         for cell, node, inlined in self._cells:
+            if cell.value is node.value is not None and cell.holder is cell.shows is None:
+                continue  # most often; arrays of cells and nodes are replaced, never changed in place
             if not node.is_parameter:
                 cell.release()
                 self.version += node.samples != cell.samples
@@ -92,7 +94,7 @@ class Model:
             if current is None:
                 continue
             array = current.astype(dtype, copy=False)
-            if array is node.value:  # arrays of cells and nodes are replaced, never changed in place
+            if array is node.value:
                 continue
             self.version += 1
             if inlined and not np.array_equal(array, np.asarray(node.value), equal_nan=True):
@@ -508,13 +510,13 @@ def give_seeds(roots: Iterable[NodeValue], order: Iterable[NodeValue], ends: Con
 
 
 def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
-    """Return a name for each node, the same in every program that makes the same network."""
+    """Return a name for each node, the same in every program that makes the same network; inputs keep theirs."""
     names: dict[NodeValue, str] = {}
     taken: dict[str, int] = {}
-    labels: dict[str, str] = {}
     taken_labels: dict[str, int] = {}
+    labels: dict[str, str] = {}
     values = list(order)
-    for value in values:
+    for value in sorted(values, key=lambda value: value not in INPUTS):
         if value.name:
             names[value] = _free(value.name, taken)
     for value in values:
@@ -523,20 +525,26 @@ def names_of(order: Iterable[NodeValue]) -> dict[NodeValue, str]:
         first, dot, tail = value.origin.name.partition(".")
         if first not in labels:
             labels[first] = _free(first.partition(MARK)[0], taken_labels)
-        names[value] = _free(re.sub(rf"{MARK}\d+", "", labels[first] + dot + tail), taken)
+        names[value] = _free(_NUMBERED.sub("", labels[first] + dot + tail), taken)
     return names
 
 
+_NUMBERED = re.compile(rf"{MARK}\d+")
+
+
 def _free(name: str, taken: dict[str, int]) -> str:
-    """Return a name, with the first number that makes it another one than those before.
+    """Take a name, or the first of it with a number that is free.
 
     Args:
         name: the name.
-        taken: by name in small letters the last number that was looked at; the new name is added.
+        taken: by name in lower case, the last number that is known to be taken; it gets the name.
     """
-    number = taken.get(name.lower(), 0) + 1
-    while (unused := name if number == 1 else f"{name}{number}").lower() in taken:
+    key = name.lower()
+    if key not in taken:
+        taken[key] = 1
+        return name
+    number = taken[key] + 1
+    while (unused := f"{name}{number}").lower() in taken:
         number += 1
-    taken[unused.lower()] = 1
-    taken[name.lower()] = number
+    taken[key], taken[unused.lower()] = number, 1
     return unused

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,6 +157,29 @@ def adopting_constant(value: object) -> NodeValue:
         cell_of(node).alone = value.dtype
     cell_of(node).dtype = None
     return node
+
+
+def counts_of(node: NodeValue) -> tuple[NodeValue, ...]:
+    """Return the constant with the samples that the running statistics of a batch normalisation are of.
+
+    It is an operand in CNTK 2 alone. Other nodes have none.
+    """
+    if node.operation.name != "BatchNormalization":
+        return ()
+    cell = cell_of(node)
+    if cell.counter.constant is None:
+        constant = leaf(None, 0.0, SINGLE, "aggregate_count")
+        constant.name = "aggregate_count"
+        cell_of(constant).show(cell.counter, constant)
+        cell.use(cell.counter)
+        return (constant,)
+    return (cell.counter.constant,)
+
+
+def with_counts(leaves: Iterable[NodeValue], nodes: Iterable[NodeValue]) -> list[NodeValue]:
+    """Return the leaves of some nodes, and behind each running variance the constant of its `counts_of`."""
+    counts = {calls.inputs_of(node)[-1]: counts_of(node) for node in nodes if counts_of(node)}
+    return [each for known in leaves for each in (known, *counts.get(known, ()))]
 
 
 def data_input(shape: Shape, dtype: DTypeLike | None, sparse: bool, name: str, kind: Input) -> NodeValue:

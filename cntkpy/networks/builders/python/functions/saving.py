@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.calls import call
 from cntkpy.networks.builders.python.functions.checks import check_path
 from cntkpy.networks.builders.python.functions.free import are_free
-from cntkpy.networks.builders.python.functions.free_files import sized_with_marks
+from cntkpy.networks.builders.python.functions.free_files import sized_in_several_ways, sized_with_marks
 from cntkpy.networks.builders.python.functions.leaves import filled
 from cntkpy.networks.builders.python.functions.nodes import is_input
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
@@ -25,7 +26,10 @@ def save(function: Any, filename: str | Path, format: object) -> None:
     """Write a function to a file; see `Function.save`."""
     path = check_path("the name of a model file", filename)
     if are_free(function.roots):
-        if "ONNX" in str(format) or str(format).lower() in ("pytorch", "jax"):
+        if "ONNX" in str(format):
+            _save_free_onnx(path, function)
+            return
+        if str(format).lower() in ("pytorch", "jax"):
             message = f"{path}: such a file has one size of each axis, some of this function are known with data only"
             hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a model file keeps free ones"
             raise UserError("NotSupported", message, hint=hint)
@@ -35,8 +39,7 @@ def save(function: Any, filename: str | Path, format: object) -> None:
         from cntkpy.networks.onnx.export import Settings
         from cntkpy.networks.onnx.save import save_onnx
 
-        roots = [call("Pass", root) if is_input(root) else per_sample(root) for root in function.roots]
-        network = as_reread(type(function)(roots).network)
+        network = as_reread(type(function)(_written_roots(function)).network)
         _rename_outputs(network, [node.name for node in function.network.groups["output"]])
         outputs = tuple(node.name for node in network.groups["output"])
         save_onnx(path, network, Settings(outputs, double=network.precision == "double"))
@@ -49,6 +52,21 @@ def save(function: Any, filename: str | Path, format: object) -> None:
         save_source(path, network, outputs, str(format).lower())
         return
     save_model(path, function.network)
+
+
+def _written_roots(function: Any) -> list[NodeValue]:
+    """Return what an ONNX model computes for the outputs of a function."""
+    return [call("Pass", root) if is_input(root) else per_sample(root) for root in function.roots]
+
+
+def _save_free_onnx(path: str | Path, function: Any) -> None:
+    """Write a function with free sizes as an ONNX model."""
+    from cntkpy.networks.onnx.export import Settings
+    from cntkpy.networks.onnx.free_sizes import save_with_free_sizes
+
+    networks = [as_reread(model.network) for model in sized_in_several_ways(_written_roots(function))]
+    outputs = tuple(node.name for node in networks[0].groups["output"])
+    save_with_free_sizes(path, networks, Settings(outputs, double=networks[0].precision == "double"))
 
 
 def restore(function: Any, filename: str | Path) -> None:

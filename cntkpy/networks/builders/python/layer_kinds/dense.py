@@ -50,6 +50,9 @@ def Dense(
         init_bias: how that starts.
         name: names the result.
     """
+    if input_rank is not None and map_rank is not None:
+        message = "Dense takes either input_rank or map_rank: each says which axes are summed over"
+        raise CallError("WrongArguments", message)
     if not dims(shape):  # one sum, as a number
         single = Dense(1, None, init, input_rank, map_rank, bias, init_bias)
         activate = chosen("Dense", "activation", activation, None)

@@ -112,12 +112,14 @@ def LSTM(
         enableSelfStabilization=_stabilized("LSTM", enable_self_stabilization),
     )
 
-    def step(h: Operand, c: Operand, x: Operand) -> Function:
-        value = block.values(to_node(x), calls.record(h=to_node(h), c=to_node(c)), activation=activate)
-        for node in call_nodes(value) if bias else ():
+    def step(dh: Operand, dc: Operand, x: Operand) -> Function:
+        value = block.values(to_node(x), calls.record(h=to_node(dh), c=to_node(dc)), activation=activate)
+        for node in call_nodes(value):
             start = node.start
-            if node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
+            if bias and node.learning_rate_multiplier > 0 and start is not None and (start.kind, start.value) == BIAS:
                 start.value = bias
+            if node.origin.name.endswith(".param"):  # of a stabilizer
+                node.name = "alpha"
         return Function((calls.member(value, "h"), calls.member(value, "c")))
 
     return Cell(step, 2, name)
@@ -174,8 +176,8 @@ def GRU(
         "GRU", "_GRUBlock", shape, cell_shape, init, init_bias, enable_self_stabilization, name
     )
 
-    def step(h: Operand, x: Operand) -> Function:
-        made = named_function(block.values(to_node(x), to_node(stabilizer(h)), activation=activate), "")
+    def step(dh: Operand, x: Operand) -> Function:
+        made = named_function(block.values(to_node(x), to_node(stabilizer(dh)), activation=activate), "")
         by_name = {
             node.origin.name.rpartition(".")[2]: node for node in call_nodes(made.root) if node.start is not None
         }
@@ -200,8 +202,8 @@ def RNNStep(
     )
     activate = activation_function(chosen("RNNStep", "activation", activation, operators.sigmoid)) or identity
 
-    def step(h: Operand, x: Operand) -> Function:
-        return activate(named_function(block.values(to_node(x), to_node(stabilizer(h))), ""))
+    def step(dh: Operand, x: Operand) -> Function:
+        return activate(named_function(block.values(to_node(x), to_node(stabilizer(dh))), ""))
 
     return Cell(step, 1, name)
 

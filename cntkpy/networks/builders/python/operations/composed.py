@@ -230,8 +230,9 @@ def batch_normalization(
     cell, number = cell_of(made.root), _count(running_count)
     if isinstance(running_count, Function):
         constant = cell_of(running_count.root)
-        constant.shows = constant.shows or cell.counter
-        cell.use(constant.shows)
+        if constant.shows is None:
+            constant.show(cell.counter, running_count.root)
+        cell.use(constant.shows or cell.counter)
     cell.samples = number
     return made
 

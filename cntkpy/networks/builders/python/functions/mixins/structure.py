@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten, suggestion
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions import calls
+from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
 from cntkpy.networks.builders.python.functions.blocks import (
     Block,
     block_of,
@@ -30,6 +31,7 @@ from cntkpy.networks.builders.python.functions.blocks import (
 )
 from cntkpy.networks.builders.python.functions.cells import OPTIONS
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
+from cntkpy.networks.builders.python.functions.leaves import counts_of, with_counts
 from cntkpy.networks.builders.python.functions.nodes import ordered, type_text
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host.kinds import HOST
@@ -123,9 +125,11 @@ class Structure:
                 return tuple(map(self._of, shown.operands))
             operands = calls.inputs_of(node)
             written = written_operands(node)
-            return tuple(map(self._of, written if set(written) == set(operands) else operands))
+            in_order = written if set(written) == set(operands) else operands
+            return tuple(map(self._of, (*in_order, *counts_of(node))))
         members = set(ordered(self.roots))
-        leaves = leaves_in_order(self.roots, members - set(block.operands))
+        members -= set(block.operands)
+        leaves = with_counts(leaves_in_order(self.roots, members), members)
         return tuple(map(self._of, (*leaves, *block.operands)))
 
     @property
@@ -370,10 +374,15 @@ def variable_text(variable: Any) -> str:
     if kind == "Placeholder":
         return f"Placeholder('{name}', [???], [???])"
     try:
-        sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(("#", "*")[: len(variable.dynamic_axes)])
+        sizes, axes = " x ".join(map(str, variable.shape)), ", ".join(map(_axis_text, variable.dynamic_axes))
     except OpenShape:
         sizes = axes = "???"
     return f"{kind}('{name}', [{axes}], [{sizes}])"
+
+
+def _axis_text(axis: Axis) -> str:
+    """Return the sign of the batch or of the default sequence axis, or the name of another axis."""
+    return "#" if axis.is_batch_axis else "*" if axis.name == DEFAULT_AXIS else axis.name
 
 
 def signature_text(function: Any, name: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from cntkpy.networks.builders.python.functions.function import Function
 
 from .....missing import no_attribute
-from .....ops import abs, element_select, less, reduce_sum, square
+from .....ops import abs, element_select, less, log_softmax, reduce_sum, softmax, square
 
 
 def huber_loss(y: Any, y_hat: Any, delta: float) -> Function:
@@ -23,6 +23,11 @@ def huber_loss(y: Any, y_hat: Any, delta: float) -> Function:
     return reduce_sum(element_select(less(size, delta), 0.5 * square(error), delta * (size - 0.5 * delta)), name="loss")
 
 
-__all__ = ["huber_loss"]
+def negative_of_entropy_with_softmax(p: Any) -> Function:
+    """Return the sum of q ln q over the elements of each sample, where q is the softmax of `p`."""
+    return reduce_sum(softmax(p) * log_softmax(p))
+
+
+__all__ = ["huber_loss", "negative_of_entropy_with_softmax"]
 
 __getattr__ = no_attribute("cntk.contrib.deeprl.agent.shared.cntk_utils", __all__)

@@ -1,0 +1,58 @@
+"""Geometry of a sliding kernel, and what its elements see."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cntkpy.networks.arrays.lazy import Array, jax, jnp
+
+Sizes = tuple[int, ...]
+Padding = tuple[tuple[int, int], ...]
+
+ELEMENTS_AT_ONCE = 2**18
+"""Most elements of the images of one round: what is computed of them, up to four times as much, stays in a cache."""
+
+
+class Window(NamedTuple):
+    """Geometry of a sliding kernel, per axis.
+
+    Attributes:
+        stride: step.
+        padding: (before, after); negative values drop elements.
+        spread, kernel_spread: zeros are put between the elements of the operand or the kernel, `spread - 1` each.
+    """
+
+    stride: Sizes
+    padding: Padding
+    spread: Sizes
+    kernel_spread: Sizes
+
+
+def rounds(x: Array) -> Array:
+    """Return images with an axis for rounds in front."""
+    most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
+    count = max(count for count in range(1, min(most, len(x)) + 1) if len(x) % count == 0)
+    return x.reshape(-1, count, *x.shape[1:])
+
+
+def moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
+    """Iterate over what each element of a kernel sees of x (N, ..., C)."""
+    around = [(0, 0, 0), *((leading, trailing, 0) for leading, trailing in window.padding), (0, 0, 0)]
+    padded = jax.lax.pad(x, jnp.zeros((), x.dtype), around)
+    if any(map(any, window.padding)):
+        # In the loop of a training XLA would pad again for each element of the kernel, in four times the time.
+        padded = jax.lax.optimization_barrier(padded)
+    axes = zip(padded.shape[1:-1], taps, window.kernel_spread, window.stride, strict=True)
+    places = [
+        [slice(tap * step, tap * step + size - spread(count, step) + 1, stride) for tap in range(count)]
+        for size, count, step, stride in axes
+    ]
+    return (padded[(slice(None), *cell)] for cell in itertools.product(*places))
+
+
+def spread(size: int, by: int) -> int:
+    """Return the elements of an axis with `by - 1` zeros between `size` elements."""
+    return (size - 1) * by + 1
