@@ -205,7 +205,44 @@ def give_gradients(backend: Any) -> None:
     backend.gradients, backend.Function = gradients, Function
 
 
-REPLACED = {"keras.layers.wrappers": go_by_steps, "keras.backend.cntk_backend": give_gradients}
+def allow_unknown_sizes(backend: Any) -> None:
+    """Let `K.repeat_elements`, `K.in_top_k` and `K.flatten` take sizes that only data say.
+
+    What is repeated so often is left as it is, which operators take for all elements, as Keras' `K.repeat` does. The
+    samples of a minibatch have targets one by one; Keras knows those of a minibatch without its axis only. All elements
+    of a minibatch are one value, where Keras makes as many samples of them.
+
+    Args:
+        backend: Keras' module of the backend.
+    """
+    import cntkpy.compat.cntk as cntk
+
+    of_known_size, of_all, reshaped = backend.repeat_elements, backend.in_top_k, backend.flatten
+
+    def repeat_elements(x: Any, rep: Any, axis: int) -> Any:
+        return x if rep in (None, cntk.InferredDimension, cntk.FreeDimension) else of_known_size(x, rep, axis)
+
+    def in_top_k(predictions: Any, targets: Any, k: int) -> Any:
+        if not predictions.dynamic_axes:
+            return of_all(predictions, targets, k)
+        labels = targets if targets.dynamic_axes else cntk.to_batch(targets)
+        classes = cntk.reshape(cntk.one_hot(labels, predictions.shape[-1]), predictions.shape)
+        return 1 - cntk.classification_error(predictions, classes, topN=k)
+
+    def flatten(x: Any) -> Any:
+        if len(getattr(x, "dynamic_axes", ())) != 1 or not x.shape:
+            return reshaped(x)
+        return cntk.reshape(x if set(x.shape) == {1} else cntk.unpack_batch(x), () if set(x.shape) == {1} else (-1,))
+
+    backend.repeat_elements, backend.in_top_k, backend.flatten = repeat_elements, in_top_k, flatten
+
+
+def _mend_backend(backend: Any) -> None:
+    give_gradients(backend)
+    allow_unknown_sizes(backend)
+
+
+REPLACED = {"keras.layers.wrappers": go_by_steps, "keras.backend.cntk_backend": _mend_backend}
 """Keras' modules of which a part is replaced, and what replaces it."""
 
 
@@ -214,4 +251,4 @@ def _set_missing(module: Any, name: str, value: Any) -> None:
         setattr(module, name, value)
 
 
-__all__ = ["give_gradients", "go_by_steps", "is_keras_on_cntk", "support_keras"]
+__all__ = ["allow_unknown_sizes", "give_gradients", "go_by_steps", "is_keras_on_cntk", "support_keras"]

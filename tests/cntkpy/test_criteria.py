@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -308,3 +309,41 @@ def test_criteria_of_placeholders() -> None:
         assert values[0] == values[1]
         assert found.shape == expected.shape
     assert w.shape == (4, 3)
+
+
+TARGET = np.array([0.5, 0.25, 0.25], np.float32)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        lambda z: C.cross_entropy_with_softmax(z, TARGET),
+        lambda z: C.classification_error(z, C.constant(TARGET)),
+        lambda z: C.classification_error(z, C.constant(TARGET), topN=2),
+        lambda z: C.squared_error(C.constant(TARGET), z),
+        lambda z: C.squared_error(z, 0.5),
+        lambda z: C.squared_error(z, C.parameter(3, init=2.0)),
+        lambda z: C.binary_cross_entropy(C.sigmoid(z), C.constant(TARGET)),
+        lambda z: C.weighted_binary_cross_entropy(C.sigmoid(z), C.constant(TARGET), C.constant(3.0)),
+        lambda z: C.cross_entropy_with_softmax(C.constant(TARGET), C.constant(TARGET)),
+    ],
+)
+@pytest.mark.parametrize("make", [C.input_variable, C.sequence.input_variable])
+def test_a_criterion_of_a_constant_is_saved_and_loaded(tmp_path: Path, criterion: Any, make: Any) -> None:
+    data = np.arange(6, dtype=np.float32).reshape((2, 3) if make is C.input_variable else (1, 2, 3))
+    z = C.layers.Dense(3, init=0.3)(make(3))
+    _compare_saved(tmp_path / "model", C.combine([criterion(z), z]), data)
+
+
+def test_a_criterion_of_a_constant_and_a_free_size_is_saved_and_loaded(tmp_path: Path) -> None:
+    z = C.input_variable((C.FreeDimension,)) * C.parameter((), init=0.3)
+    _compare_saved(tmp_path / "model", C.combine([C.squared_error(z, 0.5), z]), np.eye(3, dtype=np.float32))
+
+
+def _compare_saved(path: Path, function: Any, data: np.ndarray) -> None:
+    function.save(path)
+    loaded = C.Function.load(path)
+    for first, second in zip(function.outputs, loaded.outputs, strict=True):
+        values = [f.owner.eval({f.owner.arguments[0]: data} if f.owner.arguments else {}) for f in (first, second)]
+        np.testing.assert_allclose(*values, rtol=1e-6)
+    function.restore(path)

@@ -292,3 +292,27 @@ def test_selected_steps_have_a_sequence_axis(condition) -> None:
     assert [sequence.tolist() for sequence in numbers.eval({s: data})] == [[0 if place == 0 else 2], [0]]
     without = C.sequence.gather(s, condition(s), (0, 1))
     assert len(without.dynamic_axes) == 1 and without.eval({s: data}).tolist() == [data[0][place].tolist(), [7, 8]]
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda x, s: C.sequence.past_value(x, s), lambda v, s: np.vstack([s[:1], v[:-1]])),
+        (lambda x, s: C.sequence.past_value(x, s, 2), lambda v, s: np.vstack([s[:2], v[:-2]])),
+        (lambda x, s: C.sequence.future_value(x, s), lambda v, s: np.vstack([v[1:], s[-1:]])),
+        (lambda x, s: C.sequence.delay(x, s, -1), lambda v, s: np.vstack([v[1:], s[-1:]])),
+        (lambda x, s: C.layers.Recurrence(C.plus, initial_state=s)(x), lambda v, s: np.cumsum(v, 0) + s[0]),
+        (lambda x, s: C.layers.RecurrenceFrom(C.plus)(s, x), lambda v, s: np.cumsum(v, 0) + s[0]),
+        (lambda x, s: C.layers.Fold(C.plus, True, s)(x), lambda v, s: v.sum(0) + s[-1]),
+        (lambda x, s: C.layers.UnfoldFrom(lambda h: h + x)(s, x), lambda v, s: np.cumsum(v, 0) + s[0]),
+    ],
+)
+def test_an_initial_state_with_the_same_steps_counts_where_a_step_has_none_before_it(make: Any, expected: Any) -> None:
+    x, start = C.sequence.input_variable(2), C.sequence.input_variable(2)
+    arrays = [np.float32([[0, 1], [2, 3], [4, 5]]), np.float32([[10, 11], [12, 13]])]
+    starts = [np.float32([[1, 2], [3, 4], [5, 6]]) * 100, np.float32([[7, 8], [9, 10]]) * 100]
+    values = make(x, start).eval({x: arrays, start: starts})
+    same(values, [expected(*pair) for pair in zip(arrays, starts, strict=True)], np.float32)
+    other = C.sequence.input_variable(2, sequence_axis=C.Axis("other"))
+    with pytest.raises(UserError, match="takes one sample of"):
+        make(x, other).eval({x: arrays, other: starts})

@@ -42,14 +42,17 @@ def test_there_are_programs() -> None:
         "convolution",
         "dense",
         "dream",
+        "flatten",
         "functional",
         "gradients",
         "recurrent",
         "residual",
         "siamese",
         "slices",
+        "stateful",
         "steps",
         "text",
+        "unknown",
     ]
 
 

@@ -108,7 +108,7 @@ def UnfoldFrom(
         if length_increase != 1:
             like = operator("_RepeatSteps", like, float(length_increase))
         if start.data_arguments:
-            start = operators.broadcast_as(start, like)
+            start = operators.state_along(start, like)
         history = placeholder(start.shape)
         remember(history, like)
         generated = generator_function(history)

@@ -147,6 +147,11 @@ class Evaluator:
             while len(waiting) > bottom:
                 waiting.pop().close()
 
+    def begin(self) -> None:
+        """Count the steps of an evaluation anew, unless it is part of another one."""
+        if not self._waiting:
+            self._steps = 0
+
     def value(self, expression: object, place: Place) -> Any:
         """Return the value of something that may be delayed."""
         if type(expression) is not Delayed:

@@ -83,6 +83,7 @@ def call(function: str | Function, *arguments: object, name: str = "", **named: 
         UserError: what is wrong with the arguments.
     """
     evaluator, scope, place = _library()
+    evaluator.begin()  # a process may make any number of functions
     path = (None, f".{name if MARK in name else marked(name or 'node')}")
     try:
         procedure = _find(function) if isinstance(function, str) else function

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
+from cntkpy.networks.builders.python.functions.free import shape_for
 from cntkpy.networks.builders.python.functions.function import Applies, Function
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.builders.python.functions.recipes import OpenShape, recipe, settled, shape_of
@@ -58,7 +59,8 @@ def deferred(
         return per_sample(made.root)
 
     label = named.get("name") or getattr(build, "__name__", "")
-    node = recipe(make, map(per_sample, operands), label if label.isidentifier() else "Recipe", closed, shape)
+    name = label if label.isidentifier() else "Recipe"
+    node = recipe(make, map(per_sample, operands), name, closed, shape, shape_for)
     node.name = named.get("name") or ""
     return Function(node)
 

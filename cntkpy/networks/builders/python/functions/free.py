@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, product
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from cntkpy.cntk_config.base.diagnostics import CallError, UserError
 from cntkpy.networks.builders.brainscript.node_values import NodeValue, Shape
@@ -38,6 +39,15 @@ Sizes = Mapping[NodeValue, Shape]
 
 TRIED = (16, 64, 7, 1, 224, 60, 360)
 """Sizes that are tried where shapes of parameters are wanted before there are data."""
+
+_AXES: WeakKeyDictionary[NodeValue, str | None] = WeakKeyDictionary()
+"""The time axes of functions with free sizes."""
+
+MAX_SIZES = 8
+"""The number of sizes of leaves that are tried besides."""
+
+_SHAPES_FOR: WeakKeyDictionary[NodeValue, dict[int, Shape | None]] = WeakKeyDictionary()
+"""By function and size what `shape_for` returns."""
 
 _KEPT = "kept"
 """The option of a recipe with the parameters that it makes."""
@@ -190,7 +200,7 @@ def probe_sizes(roots: Sequence[NodeValue]) -> Sizes:
 
 
 def _network(known: Known) -> graph.Model:
-    return graph.make(known.roots, {"output": known.roots})
+    return graph.make_outputs(known.roots)
 
 
 def _inferred(known: Known) -> Inferred:
@@ -210,8 +220,7 @@ def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator
     free = free_nodes(roots)
     failed: UserError | None = None
     works = False
-    for size in TRIED:
-        sizes = {node: with_free(node, size) for node in free}
+    for sizes in _combinations(roots, free):
         try:
             known = with_sizes(roots, sizes)
             seen = look(known)
@@ -222,6 +231,16 @@ def _working(roots: Sequence[NodeValue], look: Callable[[Known], T]) -> Iterator
             yield sizes, known, seen
     if not works and failed is not None:
         raise failed
+
+
+def _combinations(roots: Sequence[NodeValue], free: Sequence[NodeValue]) -> Iterator[Sizes]:
+    """Yield sizes of free nodes: the same for all, then one node has a size of a leaf, which it may have to fit."""
+    axes = dict.fromkeys(size for node in ordered(roots) for size in (node.shape or ()) if size > 1)
+    below = list(islice(axes, MAX_SIZES))
+    for size in dict.fromkeys((*TRIED, *below)):
+        yield {node: with_free(node, size) for node in free}
+    for size, fitting, other in product(below, free if len(free) > 1 else (), TRIED[:2]):
+        yield {node: with_free(node, size if node is fitting else other) for node in free}
 
 
 def free_shape(root: NodeValue) -> tuple[int, ...] | None:
@@ -238,7 +257,28 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
         return None
     if len({len(shape) for shape in shapes}) != 1:
         return None
-    return tuple(sizes[0] if len(set(sizes)) == 1 else FREE for sizes in zip(*shapes, strict=True))
+    is_only_one = len(shapes) == 1  # a size of 1, which fits all others: of several free axes each has its own
+    return tuple(
+        FREE if len(set(sizes)) > 1 or (is_only_one and sizes[0] == 1) else sizes[0]
+        for sizes in zip(*shapes, strict=True)
+    )
+
+
+def shape_for(node: NodeValue, size: int) -> Shape | None:
+    """Return the shape of a function for a size that stands for those that only data say; None: it is not known."""
+    shapes = _SHAPES_FOR.setdefault(node, {})
+    if size not in shapes:
+        shapes[size] = None  # while it is looked for
+        free = [below for below in ordered([node], SETTLED) if is_free(below)]
+        if free and not has_placeholders([node]):
+            try:
+                shapes[size] = _inferred(with_sizes([node], {below: with_free(below, size) for below in free})).shape
+            except UserError:  # the size does not fit
+                return None
+        else:
+            del shapes[size]
+            return None
+    return shapes[size]
 
 
 def free_axis(root: NodeValue) -> str | None:
@@ -247,7 +287,9 @@ def free_axis(root: NodeValue) -> str | None:
     Raises:
         UserError: the function does not work with any of the sizes that are tried.
     """
-    return next(_working([root], _inferred))[2].axis
+    if root not in _AXES:
+        _AXES[root] = next(_working([root], _inferred))[2].axis
+    return _AXES[root]
 
 
 def probed(roots: Sequence[NodeValue]) -> graph.Model:
@@ -278,5 +320,6 @@ __all__ = [
     "free_shape",
     "probe_sizes",
     "probed",
+    "shape_for",
     "sized_model",
 ]

@@ -167,7 +167,7 @@ def _sized(roots: Sequence[NodeValue], free: Sequence[NodeValue], choice: Sequen
             by_axis[value, axis] = shape[axis]
         sizes[value] = tuple(shape)
     known = with_sizes(roots, sizes)
-    return _Sized(graph.make(known.roots, {"output": known.roots}), known.copies, by_axis)
+    return _Sized(graph.make_outputs(known.roots), known.copies, by_axis)
 
 
 def _mark_growing(node: Node, larger: Node, first: _Sized, second: _Sized) -> None:

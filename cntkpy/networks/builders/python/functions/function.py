@@ -136,7 +136,7 @@ class Variable(Operators, Valued):
         """Its network and the values of its nodes."""
         if self._model is None:
             free = are_free(self.roots)
-            self._model = probed(self.roots) if free else graph.make(self.roots, {"output": self.roots})
+            self._model = probed(self.roots) if free else graph.make_outputs(self.roots)
         return self._model
 
     @property

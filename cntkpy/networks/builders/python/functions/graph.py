@@ -41,13 +41,13 @@ from cntkpy.networks.builders.python.functions.nodes import (
     ordered,
     settle,
 )
-from cntkpy.networks.builders.python.functions.per_sample import CRITERIA
+from cntkpy.networks.builders.python.functions.per_sample import CRITERIA, per_sample
 from cntkpy.networks.builders.python.functions.recipes import resolve
 from cntkpy.networks.graph import shapes
-from cntkpy.networks.graph.axes import single_beside_steps, spread_axes
+from cntkpy.networks.graph.axes import EVERYWHERE, single_beside_steps, spread_axes
 from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network, ValidatedNetwork
-from cntkpy.networks.graph.node import Node
+from cntkpy.networks.graph.node import Node, NodeError
 from cntkpy.networks.graph.written import Written
 
 if TYPE_CHECKING:
@@ -192,6 +192,24 @@ def make(roots: Sequence[NodeValue], groups: dict[str, Sequence[NodeValue]] | No
             cell.value = node.value
     _decide(made, HALF if network.precision == "half" else dtype)
     return model
+
+
+def make_outputs(roots: Sequence[NodeValue]) -> Model:
+    """Return the network of a function; a criterion of a constant, which a file cannot have, is its formula there.
+
+    Raises:
+        UserError: see `make`.
+    """
+    try:
+        return make(roots, {"output": roots})
+    except NodeError as error:
+        formulas = [per_sample(root) for root in roots]
+        if error.hint != EVERYWHERE or formulas == list(roots):
+            raise
+        model = make(formulas, {"output": formulas})
+    return Model(
+        model.network, model.nodes | {root: model.nodes[made] for root, made in zip(roots, formulas, strict=True)}
+    )
 
 
 def inferred(root: NodeValue) -> Inferred:

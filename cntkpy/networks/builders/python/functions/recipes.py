@@ -49,6 +49,9 @@ UNPACKED = {"UnpackBatch": "count", "UnpackSequence": "steps"}
 TRIED_SIZES = (7919, 7927)
 """Sizes that stand for one that only data say: primes, larger than sizes of slices and windows."""
 
+MADE_SIZES = (149, 223)
+"""Those where recipes are made for them, which may have a node for each element."""
+
 _RECIPE = Operation("Recipe")
 _UNKNOWN = NodeKind("Unknown", layout="always")
 
@@ -76,7 +79,12 @@ class OpenShape(UserError):
 
 
 def recipe(
-    build: Build, operands: Iterable[NodeValue], name: str, closed: bool = False, shape: Shape | None = None
+    build: Build,
+    operands: Iterable[NodeValue],
+    name: str,
+    closed: bool = False,
+    shape: Shape | None = None,
+    shape_for: Callable[[NodeValue, int], Shape | None] = lambda _node, _size: None,
 ) -> NodeValue:
     """Return a node that becomes what `build` makes of the operands when their shapes are known.
 
@@ -86,8 +94,10 @@ def recipe(
         name: begins the name of the node.
         closed: it also waits until no placeholder is left below it: it depends on what these are.
         shape: its shape, where that is known before.
+        shape_for: returns the shape of the node for a size that stands for those that only data say; None: unknown.
     """
-    return NodeValue(_RECIPE, calls.origin(name), {"build": build, "closed": closed}, tuple(operands), shape=shape)
+    options = {"build": build, "closed": closed, "shape_for": shape_for}
+    return NodeValue(_RECIPE, calls.origin(name), options, tuple(operands), shape=shape)
 
 
 def is_recipe(node: NodeValue) -> bool:
@@ -315,7 +325,8 @@ def _known_shapes(roots: Iterable[NodeValue], strict: bool) -> dict[NodeValue, S
     order = ordered(roots, SETTLED)
     shapes = _infer_shapes(order, strict, None)
     if any(map(is_free, order)):
-        first, second = (_infer_shapes(order, strict, size) for size in TRIED_SIZES)
+        sizes = MADE_SIZES if any(is_recipe(node) and node.shape is None for node in order) else TRIED_SIZES
+        first, second = (_infer_shapes(order, strict, size) for size in sizes)
         shapes |= {node: shape for node, shape in first.items() if second.get(node) == shape}
     return shapes
 
@@ -340,6 +351,8 @@ def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -
             node.inputs = [] if value in SETTLED else [made[source] for source in known_inputs(value)]
         elif not _is_unknown(value) and growing(value) is None:
             node.shape = value.shape
+        elif free_size is not None and is_recipe(value):
+            node.shape = value.options["shape_for"](value, free_size)
     infer_known(list(made.values()), strict)
     if not calls.is_inside_step():
         unsettled = {node for value, node in made.items() if not _is_settled_leaf(value)}

@@ -253,7 +253,7 @@ def Recurrence(
         """Return the state before a step; at the first one the start, if that is a value for each sequence."""
         if start is None:
             return Function(value)
-        everywhere = operators.broadcast_as(Function(start), x, "initial_state")
+        everywhere = operators.state_along(Function(start), x)
         return operators.element_select(is_start(x), everywhere, Function(value))
 
     def step(x: NodeValue, earlier: Sequence[NodeValue]) -> Sequence[NodeValue]:

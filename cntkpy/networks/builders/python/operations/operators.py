@@ -29,7 +29,7 @@ from cntkpy.networks.builders.python.functions.function import (
 )
 from cntkpy.networks.builders.python.functions.leaves import filled
 from cntkpy.networks.builders.python.functions.nodes import CASTS
-from cntkpy.networks.builders.python.functions.recipes import OpenShape
+from cntkpy.networks.builders.python.functions.recipes import OpenShape, is_open
 from cntkpy.networks.builders.python.operations.elements import over_axes
 from cntkpy.networks.builders.python.operations.reshaping import (
     Operand,
@@ -402,7 +402,7 @@ def _same_elements(call: str, output: Function, target: Function) -> None:
 def past_value(x: Operand, initial_state: Operand = None, time_step: int = 1, name: str = "") -> Function:
     """Return the value `time_step` steps earlier in the sequence; before the first step the initial state (0).
 
-    The initial state is a number, an array, a parameter, or a function with a value for each sequence.
+    The initial state is a number, an array, a parameter, or a function with a value for each sequence or for each step.
     """
     return _shifted_from(x, initial_state, check_whole("time_step", time_step, 1), name)
 
@@ -413,7 +413,9 @@ def future_value(x: Operand, initial_state: Operand = None, time_step: int = 1, 
 
 
 def _shifted_from(x: Operand, initial: Operand, steps: int, name: str) -> Function:
-    if isinstance(initial, Function) and (initial.placeholders or (initial.data_arguments and _has_placeholder(x))):
+    if isinstance(initial, Function) and (
+        initial.placeholders or ((initial.data_arguments or initial.dynamic_axes) and _has_placeholder(x))
+    ):
         shape = _known_shape(initial)  # the states have it as well
         return deferred(_shifted, (as_node(x), initial, steps, name), {}, closed=True, shape=shape)
     return _shifted(x, initial, steps, name)
@@ -436,11 +438,17 @@ def _has_placeholder(x: Operand) -> bool:
 def _shifted(x: Operand, initial: Operand, steps: int, name: str) -> Function:
     if isinstance(initial, Function) and initial.data_arguments:  # a value for each sequence
         outside = operator(f"BS.Loop.Is{'First' if steps > 0 else 'Last'}N", math.fabs(steps), steps_of(x))
-        start = broadcast_as(initial, steps_of(x), "initial_state")
-        return element_select(outside, start, _shifted(x, None, steps, ""), name)
+        return element_select(outside, state_along(initial, steps_of(x)), _shifted(x, None, steps, ""), name)
     is_number = isinstance(initial, int | float)
     state = 0.0 if initial is None else float(initial) if is_number else to_operand(as_node(initial))
     return operator("_Shifted", as_node(x), float(steps), state, label=name)
+
+
+def state_along(initial: Function, x: Function) -> Function:
+    """Return an initial state for the steps of x: it has a value for each of them, or one for each sequence."""
+    if not is_open(initial.root) and len(initial.dynamic_axes) == 2 and initial.dynamic_axes == x.dynamic_axes:
+        return initial
+    return broadcast_as(initial, x, "initial_state")
 
 
 @described("Sequence::First")
