@@ -102,7 +102,7 @@ def test_the_depth_of_a_search_counts_blocks() -> None:
 def test_attributes() -> None:
     x = C.input_variable(1000)
     z = C.dropout(x, 0.9, seed=3)
-    assert z.attributes == {"dropoutRate": 0.9, "rngSeed": 3}
+    assert z.attributes == {"dropoutRate": 0.9, "rngSeed": 3, "rngOffset": 0}
     z.set_attribute("dropoutRate", 0.5)
     kept = z.forward({x: np.ones((1, 1000), np.float32)}, keep_for_backward=[z.output])[1][z.output]
     assert 0.4 < (kept != 0).mean() < 0.6

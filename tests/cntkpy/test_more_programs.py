@@ -142,10 +142,12 @@ def test_words_are_written_that_the_model_finds_most_probable() -> None:
         assert not one[:-1, 1].any()
 
 
-def test_the_state_of_a_recurrence_is_one_step() -> None:
-    x = C.sequence.input_variable(2)
-    with pytest.raises(UserError, match=r"one step of 'x' goes with each sequence.*sequence\.last"):
-        C.sequence.last(C.layers.RecurrenceFrom(C.plus)(C.alias(x, name="x"), x)).eval({x: A})
+def test_the_state_of_a_recurrence_has_one_step_or_those_of_its_input() -> None:
+    x, y = C.sequence.input_variable(2), C.sequence.input_variable(2, sequence_axis=C.Axis("y"), name="y")
+    with pytest.raises(UserError, match=r"one step of 'y' goes with each sequence.*sequence\.last"):
+        C.sequence.last(C.layers.RecurrenceFrom(C.plus)(y, x)).eval({x: A, y: A})
+    doubled = C.sequence.first(C.layers.RecurrenceFrom(C.plus)(x, x))
+    np.testing.assert_allclose(doubled.eval({x: A}), [2 * np.asarray(sequence)[0] for sequence in A], rtol=1e-6)
 
 
 # ---------------------------------------------------------------------------------------- random numbers, means

@@ -90,7 +90,10 @@ def with_sizes(roots: Sequence[NodeValue], sizes: Sizes) -> Known:
         roots: its nodes.
         sizes: of all free nodes below.
     """
-    order = resolve(roots, SETTLED)
+    return _sized(roots, resolve(roots, SETTLED), sizes)
+
+
+def _sized(roots: Sequence[NodeValue], order: Sequence[NodeValue], sizes: Sizes) -> Known:
     for node in order:
         if is_recipe(node) and _KEPT not in node.options:
             _keep_parameters(node, _Kept())
@@ -239,8 +242,8 @@ def _combinations(roots: Sequence[NodeValue], free: Sequence[NodeValue]) -> Iter
     below = list(islice(axes, MAX_SIZES))
     for size in dict.fromkeys((*TRIED, *below)):
         yield {node: with_free(node, size) for node in free}
-    for size, fitting, other in product(below, free if len(free) > 1 else (), TRIED[:2]):
-        yield {node: with_free(node, size if node is fitting else other) for node in free}
+    for size, fitting, usual in product(below, free if len(free) > 1 else (), TRIED[:2]):
+        yield {node: with_free(node, size if node is fitting else usual) for node in free}
 
 
 def free_shape(root: NodeValue) -> tuple[int, ...] | None:
@@ -269,10 +272,11 @@ def shape_for(node: NodeValue, size: int) -> Shape | None:
     shapes = _SHAPES_FOR.setdefault(node, {})
     if size not in shapes:
         shapes[size] = None  # while it is looked for
-        free = [below for below in ordered([node], SETTLED) if is_free(below)]
+        order = ordered([node], SETTLED)  # the function itself stays as it is: only its copy is made
+        free = [below for below in order if is_free(below)]
         if free and not has_placeholders([node]):
             try:
-                shapes[size] = _inferred(with_sizes([node], {below: with_free(below, size) for below in free})).shape
+                shapes[size] = _inferred(_sized([node], order, {below: with_free(below, size) for below in free})).shape
             except UserError:  # the size does not fit
                 return None
         else:

@@ -50,7 +50,7 @@ TRIED_SIZES = (7919, 7927)
 """Sizes that stand for one that only data say: primes, larger than sizes of slices and windows."""
 
 MADE_SIZES = (149, 223)
-"""Those where recipes are made for them, which may have a node for each element."""
+"""Sizes for which recipes are made: they may have a node for each element."""
 
 _RECIPE = Operation("Recipe")
 _UNKNOWN = NodeKind("Unknown", layout="always")
@@ -351,7 +351,8 @@ def _infer_shapes(order: list[NodeValue], strict: bool, free_size: int | None) -
             node.inputs = [] if value in SETTLED else [made[source] for source in known_inputs(value)]
         elif not _is_unknown(value) and growing(value) is None:
             node.shape = value.shape
-        elif free_size is not None and is_recipe(value):
+        elif free_size is not None and is_recipe(value) and not calls.is_inside_step():
+            # Inside of a step a copy for the size would need the inputs of delay nodes.
             node.shape = value.options["shape_for"](value, free_size)
     infer_known(list(made.values()), strict)
     if not calls.is_inside_step():
