@@ -242,7 +242,9 @@ def check_expression(names: list[str], steps: Steps) -> None:
     try:
         assert (replaced.shape, own_axes(replaced)) == (known[-1].shape, own_axes(known[-1]))
         found = C.combine([known[-1], replaced]).eval(data)
-    except UserError:  # sequences of which nothing is left, ...
+    except UserError as error:  # sequences of which nothing is left, ...
+        if "the initial state must not have several steps" in str(error):
+            return  # a placeholder stands for it: that it has the steps of the input is known too late
         found = {}
         with pytest.raises(UserError):
             known[-1].eval(data)
