@@ -30,7 +30,7 @@ SMALL = {
     "language": "--words 200000",
     "local_response": "--rounds 2",
     "onnx_models": "--rounds 3",
-    "parallel": "--samples 4096 --rounds 1 --processes 2",
+    "parallel": "--samples 16384 --rounds 1 --processes 2",
     "sequences": "golden words sentences --rounds 5 --seconds 0.2",
     "speech": "--frames 400000 --utterances 300 --repeat 3",
     "startup": "",
