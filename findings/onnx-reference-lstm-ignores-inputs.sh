@@ -31,10 +31,10 @@ LENGTHS = {"lengths": np.array([5, 2], np.int32)}
 def outputs(inputs, **attributes):
     node = helper.make_node("LSTM", list(inputs), ["Y", "Y_h"], hidden_size=HIDDEN, **attributes)
     types = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32}
-    given = [helper.make_tensor_value_info(k, types[v.dtype], v.shape) for k, v in inputs.items()]
+    signature = [helper.make_tensor_value_info(k, types[v.dtype], v.shape) for k, v in inputs.items()]
     shapes = {"Y": [STEPS, 1, BATCH, HIDDEN], "Y_h": [1, BATCH, HIDDEN]}
     results = [helper.make_tensor_value_info(k, TensorProto.FLOAT, shape) for k, shape in shapes.items()]
-    graph = helper.make_graph([node], "g", given, results)
+    graph = helper.make_graph([node], "g", signature, results)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
     onnx.checker.check_model(model, full_check=True)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])

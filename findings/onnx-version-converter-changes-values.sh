@@ -55,10 +55,10 @@ cases = {
 }
 as_known = True
 for name, (old, changes) in cases.items():
-    before = run(old)
-    after = run(version_converter.convert_version(old, 18))
-    print(f"{name}: sums {before.sum():.3f} and {after.sum():.3f}, largest difference {np.abs(before - after).max():.2f}")
-    as_known = as_known and changes == (np.abs(before - after).max() > 1e-5)
+    old_values = run(old)
+    new_values = run(version_converter.convert_version(old, 18))
+    print(f"{name}: sums {old_values.sum():.3f} and {new_values.sum():.3f}, largest difference {np.abs(old_values - new_values).max():.2f}")
+    as_known = as_known and changes == (np.abs(old_values - new_values).max() > 1e-5)
 sys.exit(0 if as_known else "this has changed: see the comment at the top")
 PY
 "$folder/venv/bin/python" "$folder/try.py"

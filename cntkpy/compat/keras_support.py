@@ -232,7 +232,9 @@ def allow_unknown_sizes(backend: Any) -> None:
     def flatten(x: Any) -> Any:
         if len(getattr(x, "dynamic_axes", ())) != 1 or not x.shape:
             return reshaped(x)
-        return cntk.reshape(x if set(x.shape) == {1} else cntk.unpack_batch(x), () if set(x.shape) == {1} else (-1,))
+        if set(x.shape) == {1}:
+            return cntk.reshape(x, ())
+        return cntk.reshape(cntk.unpack_batch(x), (-1,))
 
     backend.repeat_elements, backend.in_top_k, backend.flatten = repeat_elements, in_top_k, flatten
 

@@ -313,6 +313,6 @@ def test_an_initial_state_with_the_same_steps_counts_where_a_step_has_none_befor
     starts = [np.float32([[1, 2], [3, 4], [5, 6]]) * 100, np.float32([[7, 8], [9, 10]]) * 100]
     values = make(x, start).eval({x: arrays, start: starts})
     same(values, [expected(*pair) for pair in zip(arrays, starts, strict=True)], np.float32)
-    other = C.sequence.input_variable(2, sequence_axis=C.Axis("other"))
+    state = C.sequence.input_variable(2, sequence_axis=C.Axis("other"))
     with pytest.raises(UserError, match="takes one sample of"):
-        make(x, other).eval({x: arrays, other: starts})
+        make(x, state).eval({x: arrays, state: starts})

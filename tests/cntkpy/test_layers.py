@@ -76,24 +76,24 @@ def test_a_cell_with_another_activation(name: str, by_default: bool) -> None:
     values = C.combine([*first.values(), *again.values()]).eval({x: [data]})
     steps = np.tanh(data)
     for kind, z in first.items():
-        p = {one.name: one.value for one in z.parameters}
+        p = {parameter.name: parameter.value for parameter in z.parameters}
         wanted = expected_gru(p, steps, f) if kind == "gru" else expected_lstm(p, steps, f, kind != "lstm")
         wanted = np.stack(list(wanted))
         np.testing.assert_allclose(values[z.output][0], wanted, rtol=1e-6)
         np.testing.assert_allclose(values[again[kind].output][0], wanted, rtol=1e-6)
     totals = [C.sequence.reduce_sum(C.reduce_sum(z)) for z in first.values()]
-    weights = [next(one for one in z.parameters if one.name == "W") for z in first.values()]
-    found = C.sum(totals).grad({x: [data]}, wrt=weights)
-    before = [one.value.copy() for one in weights]
-    directions = [np.random.default_rng(4).normal(size=one.shape) for one in before]
+    weights = [next(parameter for parameter in z.parameters if parameter.name == "W") for z in first.values()]
+    gradients = C.sum(totals).grad({x: [data]}, wrt=weights)
+    starts = [weight.value.copy() for weight in weights]
+    directions = [np.random.default_rng(4).normal(size=start.shape) for start in starts]
     moved = []
     for step in (1e-5, -1e-5):
-        for one, start, direction in zip(weights, before, directions, strict=True):
-            one.value = start + step * direction
+        for weight, start, direction in zip(weights, starts, directions, strict=True):
+            weight.value = start + step * direction
         sums = C.combine(totals).eval({x: [data]})
         moved.append([sums[total.output].sum() for total in totals])
-    for one, direction, above, under in zip(weights, directions, *moved, strict=True):
-        assert abs((above - under) / 2e-5 - (found[one] * direction).sum()) < 1e-5 * max(1, abs(above))
+    for weight, direction, above, under in zip(weights, directions, *moved, strict=True):
+        assert abs((above - under) / 2e-5 - (gradients[weight] * direction).sum()) < 1e-5 * max(1, abs(above))
 
 
 def test_steps_of_one_state_may_be_stabilised() -> None:

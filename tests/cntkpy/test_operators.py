@@ -474,7 +474,7 @@ def computed(group: int) -> Found:
 
 @pytest.fixture
 def found(name: str) -> Found:
-    """What was computed for the group of a case."""
+    """Return what was computed for the group of a case."""
     return computed(list(CASES).index(name) // TOGETHER)
 
 

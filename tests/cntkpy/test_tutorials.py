@@ -76,7 +76,7 @@ COMPUTING = ("conv_digits", "language_model")
 
 
 def run(name: str, folder: Path) -> str:
-    """What a program prints. Those that compile longer than they compute compile in haste, the others as for users."""
+    """Return what a program prints. XLA optimises little for programs that take longer to compile than to run."""
     command = [sys.executable, "-m", "cntkpy.compat", str(PROGRAMS / f"{name}.py")]
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | (haste.environment() if name not in COMPUTING else {})
     done = subprocess.run(

@@ -69,7 +69,7 @@ class LabelMap:
         return number
 
     def _make_table(self) -> None:
-        """Make one that labels fill to a third at most; one that is half full is made anew.
+        """Make a table that is a third full at most; `add` makes a new one when half of it is full.
 
         Its lines are the hash of a label, and twice its id, one more for a label of less than eight bytes; -1 if empty.
         """

@@ -79,7 +79,7 @@ SWEEPS = tuple(
     f"cntkpy sweep {word}" for word in ("digits", "sample_configs", "--criterion", "--jobs", "--join", "--sampler")
 )
 TRAINS = ("cntkpy configFile=", "cntkpy report sweeps/", *SWEEPS)
-"""How commands begin that take more than some seconds, or show what such a command has made."""
+"""Beginnings of commands that take more than a few seconds, or show the result of such a command."""
 STATUS = {
     "cntkpy check sample_configs ": 2,  # plugin/, as the page says
     "cntkpy diff --origins old.cntk": 1,  # there are differences
@@ -317,9 +317,9 @@ def walk(page: str, cntkpy, here: Path, long: bool) -> list[Command]:
     return done
 
 
-RUN = {page: [one for one in commands(page) if not reason(one)] for page in PAGES if page not in ELSEWHERE}
-SHORT = [page for page, some in RUN.items() if any(not one.text.startswith(TRAINS) for one in some)]
-LONG = [page for page, some in RUN.items() if any(one.text.startswith(TRAINS) for one in some)]
+RUN = {page: [command for command in commands(page) if not reason(command)] for page in PAGES if page not in ELSEWHERE}
+SHORT = [page for page, some in RUN.items() if any(not command.text.startswith(TRAINS) for command in some)]
+LONG = [page for page, some in RUN.items() if any(command.text.startswith(TRAINS) for command in some)]
 
 
 KERNELS = "docs/preview-and-convert.md"

@@ -186,18 +186,17 @@ def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Arr
     Products of samples are added element by element first: XLA's sums over all axes but the last take three times as
     long. A loop over the samples bounds the expression.
     """
-    count = max(number for number in range(1, SAMPLES_AT_ONCE + 1) if len(x) % number == 0)
 
     def add(total: Array, samples: tuple[Array, Array]) -> tuple[Array, None]:
         images, slopes = samples
         sums = [
-            functools.reduce(operator.add, (seen[number] * slopes[number] for number in range(count)))
+            functools.reduce(operator.add, (seen[number] * slopes[number] for number in range(len(images))))
             for seen in moved(images, taps, window)
         ]
         axes = tuple(range(1, 1 + len(taps)))
         return total + jnp.sum(jax.lax.optimization_barrier(jnp.stack(sums)), axes), None
 
-    parts = tuple(array.reshape(-1, count, *array.shape[1:]) for array in (x, g))
+    parts = rounds(x, SAMPLES_AT_ONCE), rounds(g, SAMPLES_AT_ONCE)
     total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps), x.shape[-1]), x.dtype), parts)
     return total.reshape(*taps, -1)
 

@@ -323,10 +323,7 @@ def everywhere(how: str) -> Rule:
 
     def rule(use: Use) -> list[Value]:
         x = _image(use)
-        node, places = x.node, range(1, len(x.dims))
-        for axis in places:
-            node = use.build.node("ReduceElements", node, axis=axis, reductionOp=how)
-        return [use.build.data(node, (*x.words, x.dims[0], *(1,) * len(places)))]
+        return [reduced(use, x, range(len(x.words) + 1, len(x.axes)), how)]
 
     return rule
 

@@ -31,10 +31,16 @@ class Window(NamedTuple):
     kernel_spread: Sizes
 
 
-def rounds(x: Array) -> Array:
-    """Return images with an axis for rounds in front."""
-    most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
-    count = max(count for count in range(1, min(most, len(x)) + 1) if len(x) % count == 0)
+def rounds(x: Array, most: int | None = None) -> Array:
+    """Return images (N, ...) as rounds of equally many (rounds, samples, ...).
+
+    Args:
+        x: images.
+        most: most samples of a round; by default as many as stay in a cache.
+    """
+    if most is None:
+        most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
+    count = max(count for count in range(1, max(1, min(most, len(x))) + 1) if len(x) % count == 0)
     return x.reshape(-1, count, *x.shape[1:])
 
 

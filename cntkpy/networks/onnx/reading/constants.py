@@ -17,9 +17,7 @@ from cntkpy.networks.nodes.onnx_support.values import (
     Array,
     Data,
     Longer,
-    Scores,
     Step,
-    Sums,
     Unusable,
     Value,
     varying,
@@ -482,9 +480,7 @@ def is_known(use: Use) -> bool:
     """Return whether the result of an operator is known: its operands are, and it has no graph that may take others."""
     if use.operator.bodies:
         return False
-    return use.operator.kind in OF_SIZES or not any(
-        isinstance(operand, (Data, Longer, Scores, Step, Sums)) for operand in use.inputs
-    )
+    return use.operator.kind in OF_SIZES or all(operand is None or isinstance(operand, Array) for operand in use.inputs)
 
 
 RULES: dict[str, Rule] = {

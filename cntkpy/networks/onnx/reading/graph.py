@@ -41,6 +41,13 @@ DAMAGE = (
 """Errors that attributes of other types and operands of other shapes lead to."""
 
 
+_OF_KINDS = (
+    (Scores, onnx_scores.RULES, onnx_scores.refuse),
+    (Sums, onnx_sums.RULES, onnx_sums.refuse),
+    (Step, onnx_loops.OF_STEPS, onnx_loops.refuse),
+)
+"""Values that no node has yet: the rules of operators that may follow, and what refuses the others."""
+
 UNSUPPORTED, OTHER_DOMAIN = "this operator is not supported", "operators of other domains are not supported"
 
 
@@ -129,12 +136,11 @@ class Graph:
         self._refuse_unsupported(operator)
         use = Use(operator, inputs, self.building, self)
         rules = constants.RULES if constants.is_known(use) else self._rules
-        if rules is self._rules and any(isinstance(operand, Scores) for operand in use.inputs):
-            rules = onnx_scores.RULES if operator.key in onnx_scores.RULES else {operator.key: onnx_scores.refuse}
-        elif rules is self._rules and any(isinstance(operand, Sums) for operand in use.inputs):
-            rules = onnx_sums.RULES if operator.key in onnx_sums.RULES else {operator.key: onnx_sums.refuse}
-        elif rules is self._rules and any(isinstance(operand, Step) for operand in use.inputs):
-            rules = onnx_loops.OF_STEPS if operator.key in onnx_loops.OF_STEPS else {operator.key: onnx_loops.refuse}
+        if rules is self._rules:
+            for kind, of_kind, refuse in _OF_KINDS:
+                if any(isinstance(operand, kind) for operand in use.inputs):
+                    rules = {operator.key: of_kind.get(operator.key, refuse)}
+                    break
         if operator.key not in rules:
             why = "it has no data among its inputs" if constants.is_known(use) else "it is supported for constants only"
             raise Unusable(why)

@@ -114,6 +114,6 @@ def test_one_step_beside_all_steps_keeps_the_steps(made):
 
 def test_operands_of_a_criterion_that_do_not_fit_are_refused_later():
     output, target = C.placeholder(), C.placeholder()
-    error, given = C.squared_error(output, target), {output: C.input_variable(2), target: C.input_variable(())}
+    error, inputs = C.squared_error(output, target), {output: C.input_variable(2), target: C.input_variable(())}
     with pytest.raises(UserError, match="the first two must have the same shape"):
-        _ = error.clone("share", given).shape
+        _ = error.clone("share", inputs).shape

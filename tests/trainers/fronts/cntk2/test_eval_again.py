@@ -94,11 +94,11 @@ def test_results_do_not_change_with_the_data() -> None:
     """Data may lie in memory that the program reads, see `lend`; results are apart from it."""
     x = C.input_variable(1 << 10)
     z: Any = C.combine([x * 1, C.reshape(x, (2, 512))])
-    given = np.ones((1 << 9, 1 << 10), np.float32)
-    first, second = (list(z.eval({x: given}).values()) for _ in range(2))
-    given[:] = 2
+    data = np.ones((1 << 9, 1 << 10), np.float32)
+    first, second = (list(z.eval({x: data}).values()) for _ in range(2))
+    data[:] = 2
     assert all((value == 1).all() for value in first + second)
-    assert all((value == 2).all() for value in z.eval({x: given}).values())
+    assert all((value == 2).all() for value in z.eval({x: data}).values())
 
 
 def test_sequences_resume_from_a_call_with_truth_values_only() -> None:

@@ -7,6 +7,7 @@ so there is one for each combination of sizes. All of them share parameters, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import TypeVar
@@ -270,18 +271,15 @@ def free_shape(root: NodeValue) -> tuple[int, ...] | None:
 def shape_for(node: NodeValue, size: int) -> Shape | None:
     """Return the shape of a function for a size that stands for those that only data say; None: it is not known."""
     shapes = _SHAPES_FOR.setdefault(node, {})
-    if size not in shapes:
-        shapes[size] = None  # while it is looked for
-        order = ordered([node], SETTLED)  # the function itself stays as it is: only its copy is made
-        free = [below for below in order if is_free(below)]
-        if free and not has_placeholders([node]):
-            try:
-                shapes[size] = _inferred(_sized([node], order, {below: with_free(below, size) for below in free})).shape
-            except UserError:  # the size does not fit
-                return None
-        else:
-            del shapes[size]
-            return None
+    if size in shapes:
+        return shapes[size]
+    order = ordered([node], SETTLED)  # the function itself stays as it is: only its copy is made
+    free = [below for below in order if is_free(below)]
+    if not free or has_placeholders([node]):
+        return None
+    shapes[size] = None  # while it is looked for, and if the size does not fit
+    with suppress(UserError):
+        shapes[size] = _inferred(_sized([node], order, {below: with_free(below, size) for below in free})).shape
     return shapes[size]
 
 

@@ -178,7 +178,7 @@ def counts_of(node: NodeValue) -> tuple[NodeValue, ...]:
 
 def with_counts(leaves: Iterable[NodeValue], nodes: Iterable[NodeValue]) -> list[NodeValue]:
     """Return the leaves of some nodes, and behind each running variance the constant of its `counts_of`."""
-    counts = {calls.inputs_of(node)[-1]: counts_of(node) for node in nodes if counts_of(node)}
+    counts = {calls.inputs_of(node)[-1]: count for node in nodes if (count := counts_of(node))}
     return [each for known in leaves for each in (known, *counts.get(known, ()))]
 
 

@@ -245,9 +245,8 @@ def batch_normalization(
     cell, number = cell_of(made.root), _count(running_count)
     if isinstance(running_count, Function):
         constant = cell_of(running_count.root)
-        if constant.shows is None:
-            constant.show(cell.counter, running_count.root)
         cell.use(constant.shows or cell.counter)
+        constant.show(cell.counter, running_count.root)
     cell.samples = number
     return made
 
