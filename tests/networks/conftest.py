@@ -106,7 +106,7 @@ def central_differences(network, criterion, batch, step=1e-6, most=24):
     return result
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def helpers():
     """All of the above as attributes."""
 

@@ -69,10 +69,16 @@ def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) 
         entry = Batch({**data.values, **inputs}, batch.mask, batch.to_start, batch.to_end, batch.axes)
         return function(weights, {}, entry)[0]
 
-    if gradients:
-        result, back = jax.vjp(run, dense, parameters)
-    else:
-        result, back = run(dense, parameters), None
+    def slopes(
+        inputs: Mapping[str, ArrayLike], weights: Mapping[str, ArrayLike], directions: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        values, back = jax.vjp(run, inputs, weights)
+        zeros = {key: np.zeros(value.shape, _tangent(value)) for key, value in values.items()}
+        by_input, by_parameter = back({**zeros, **directions})
+        return {**by_input, **by_parameter}
+
+    # One program compiles faster than one for each operation.
+    result = jax.jit(run)(dense, parameters)
     values = {name: np.asarray(result[name]) for name in names}
     masks = {name: own_mask(network.find(name), result[name], batch, result) for name in names}
     plain_masks = {name: None if mask is None else np.asarray(mask) for name, mask in masks.items()}
@@ -85,17 +91,14 @@ def expected(source: Source, data: Data, seed: int = 3, gradients: bool = True) 
             weight[~mask] = 0
         weights[name] = weight.astype(values[name].dtype)
     made: dict[str, np.ndarray] = {}
-    if back is not None:
-        zeros = {key: np.zeros(np.shape(value), _tangent(value)) for key, value in result.items()}
-        by_input, by_parameter = back({**zeros, **weights})
-        made = {name: np.asarray(array) for name, array in {**by_input, **by_parameter}.items()}
+    if gradients:
+        made = {name: np.asarray(array) for name, array in jax.jit(slopes)(dense, parameters, weights).items()}
     return Result(values, made, plain_masks), weights
 
 
 def _tangent(value: Array) -> DTypeLike:
     jax: Any = importlib.import_module("jax")
-    array = np.asarray(value)
-    return array.dtype if np.issubdtype(array.dtype, np.floating) else jax.dtypes.float0
+    return value.dtype if np.issubdtype(value.dtype, np.floating) else jax.dtypes.float0
 
 
 def _computed(run: Run, data: Data, weights: Mapping[str, np.ndarray], gradients: bool) -> Result:

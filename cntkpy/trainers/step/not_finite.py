@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from cntkpy.networks.arrays.batch import Batch
+from cntkpy.networks.arrays.lazy import Array, jax
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, own_mask
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
@@ -50,7 +53,14 @@ def first_not_finite(network: ValidatedNetwork, criterion: Node, context: StepCo
     nodes = network.below([criterion])
     computed = [node.name for node in nodes if node.kind.layout != "always" and not node.kind.time.makes_axis]
     function = compile_network(network, computed, training=True)
-    values, state = function(context.weights, context.state, context.batch, context.key, context.settings)
+
+    @jax.jit  # one program compiles faster than one for each operation
+    def all_values(
+        weights: Mapping[str, Array], state: Mapping[str, Array], batch: Batch, key: Array | None
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        return function(weights, state, batch, key, context.settings)
+
+    values, state = all_values(context.weights, context.state, context.batch, context.key)
     for node in nodes:
         if np.any(state.get(node.name + PROBLEM, False)):
             raise sequence_problem(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
 from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, network_parameters, network_state
 
@@ -160,7 +161,7 @@ def test_labels_that_do_not_fit_are_noted(helpers):
     found, grid = packed(helpers, [labels])
     batch = helpers.Batch({"labels": found, "x": np.zeros((4, 1, 4))}, *grid)
     s.network.validate()
-    function = compile_network(s.network, ["ctc"])
+    function = jax.jit(compile_network(s.network, ["ctc"]))
     _, state = function(network_parameters(s.network), network_state(s.network), batch)
     assert np.all(state["ctc" + PROBLEM])
 

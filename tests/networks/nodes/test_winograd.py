@@ -22,27 +22,47 @@ def by_xla(window: Window, x, kernel):
     return jax.lax.conv_general_dilated(x, kernel, *how, ("NDEC", "DEIO", "NDEC"), precision="highest")
 
 
-@settings(max_examples=15)
-@given(
-    samples=st.integers(1, 5),
-    sizes=st.tuples(st.integers(4, 9), st.integers(4, 9)),
-    padding=st.tuples(pads, pads),
-    at_once=st.sampled_from([1, 400, 2**18]),
-    seed=st.integers(0, 100),
-)
-def test_values_and_the_gradient_of_the_kernel(samples: int, sizes, padding, at_once: int, seed: int) -> None:
+OPTIONS = {
+    "samples": st.integers(1, 5),
+    "sizes": st.tuples(st.integers(4, 9), st.integers(4, 9)),
+    "padding": st.tuples(pads, pads),
+    "at_once": st.sampled_from([1, 400, 2**18]),
+    "seed": st.integers(0, 100),
+}
+
+
+@settings(max_examples=6)
+@given(**OPTIONS)
+def test_values_and_the_gradient_of_the_kernel(**options) -> None:
+    assert_values_and_gradient(**options)
+
+
+@pytest.mark.thorough
+@settings(max_examples=40)
+@given(**OPTIONS)
+def test_many_values_and_gradients_of_the_kernel(**options) -> None:
+    assert_values_and_gradient(**options)
+
+
+def assert_values_and_gradient(samples: int, sizes, padding, at_once: int, seed: int) -> None:
     window = plane(*padding)
     if any(size + sum(pair) < 3 for size, pair in zip(sizes, padding, strict=True)):
         return
     random = np.random.default_rng(seed)
-    x = jnp.asarray(random.integers(-8, 9, (samples, *sizes, 3)), np.float32)
-    kernel = jnp.asarray(random.integers(-8, 9, (3, 3, 3, 4)), np.float32)
-    expected, back = jax.vjp(lambda kernel: by_xla(window, x, kernel), kernel)
-    slopes = jnp.asarray(random.integers(-8, 9, expected.shape), np.float32)
+    x = random.integers(-8, 9, (samples, *sizes, 3)).astype(np.float32)
+    kernel = random.integers(-8, 9, (3, 3, 3, 4)).astype(np.float32)
+    slopes = random.integers(-8, 9, jax.eval_shape(lambda: by_xla(window, x, kernel)).shape).astype(np.float32)
+
+    @jax.jit
+    def results_and_expected(x, kernel, slopes):
+        expected, back = jax.vjp(lambda kernel: by_xla(window, x, kernel), kernel)
+        results = winograd.convolve(x, kernel, window), winograd.to_kernel(x, slopes, window)
+        return results, (expected, *back(slopes))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(windows, "ELEMENTS_AT_ONCE", at_once)
-        np.testing.assert_array_equal(winograd.convolve(x, kernel, window), expected)
-        np.testing.assert_array_equal(winograd.to_kernel(x, slopes, window), back(slopes)[0])
+        for result, expected in zip(*results_and_expected(x, kernel, slopes), strict=True):
+            np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize(("channels", "maps", "uses"), [(32, 48, 2), (128, 128, 3), (31, 64, 0)])
@@ -57,12 +77,19 @@ def test_networks_use_it_for_enough_channels(
     window = plane((1, 1), (0, 1))
     random = np.random.default_rng(0)
     x, kernel = random.normal(size=(2, 16, 17, channels)), random.normal(size=(3, 3, channels, maps))
-    exact, exact_back = jax.vjp(lambda x, kernel: by_xla(window, x, kernel), jnp.asarray(x), jnp.asarray(kernel))
-    slopes = random.normal(size=exact.shape)
-    values, back = jax.vjp(channels_last(window), jnp.asarray(x, np.float32), jnp.asarray(kernel, np.float32))
-    gradients = back(jnp.asarray(slopes, np.float32))
+    slopes = random.normal(size=(2, 16, 16, maps))
+
+    def with_gradients(convolve, dtype):
+        def values_and_gradients(x, kernel, slopes):
+            values, back = jax.vjp(convolve, x, kernel)
+            return values, *back(slopes)
+
+        return jax.jit(values_and_gradients)(*(array.astype(dtype) for array in (x, kernel, slopes)))
+
+    exact = with_gradients(lambda x, kernel: by_xla(window, x, kernel), np.float64)
+    results = with_gradients(channels_last(window), np.float32)
     assert len(used) == uses
-    for result, expected in zip((values, *gradients), (exact, *exact_back(jnp.asarray(slopes))), strict=True):
+    for result, expected in zip(results, exact, strict=True):
         assert np.linalg.norm(result - expected) < 1e-6 * np.linalg.norm(expected)
 
 
