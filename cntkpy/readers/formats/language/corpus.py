@@ -220,8 +220,8 @@ class LineCorpus(Corpus):
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block], scratch: Scratch) -> Block:
         most = len(text) // 2 + 1
-        inputs, outputs = (scratch.array(name, most, np.int32) for name in ("inputs", "outputs"))
-        bounds, state = scratch.array("bounds", most // k.LEAST_TOKENS + 2, np.int64), np.zeros(8, np.int64)
+        inputs, outputs = (scratch.room(name, most, np.int32) for name in ("inputs", "outputs"))
+        bounds, state = scratch.room("bounds", most // k.LEAST_TOKENS + 2, np.int64), np.zeros(8, np.int64)
         bounds[0] = 0
         state[k.LINE] = begin.line
         limit = self._tokens - sum(len(part.inputs) for part in parts)
@@ -283,8 +283,8 @@ class ColumnCorpus(Corpus):
 
     def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block], scratch: Scratch) -> Block:
         most = len(text) // 4 + 1
-        words, labels = scratch.array("words", len(text) // 2 + 1, np.int32), scratch.array("labels", most, np.int32)
-        word_bounds, bounds = (scratch.array(name, most + 1, np.int64) for name in ("word_bounds", "bounds"))
+        words, labels = scratch.room("words", len(text) // 2 + 1, np.int32), scratch.room("labels", most, np.int32)
+        word_bounds, bounds = (scratch.room(name, most + 1, np.int64) for name in ("word_bounds", "bounds"))
         word_bounds[0] = bounds[0] = 0
         state = np.zeros(8, np.int64)
         state[k.LINE] = begin.line

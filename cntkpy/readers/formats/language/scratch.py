@@ -12,7 +12,7 @@ class Scratch:
         self._arrays: dict[str, np.ndarray] = {}
         self._text = bytearray()
 
-    def array(self, name: str, size: int, dtype: type[np.generic]) -> np.ndarray:
+    def room(self, name: str, size: int, dtype: type[np.generic]) -> np.ndarray:
         """Return an array of this size; one of the same name has the same memory."""
         kept = self._arrays.get(name)
         if kept is None or len(kept) < size:
