@@ -61,17 +61,17 @@ class LabelMap:
             self._make_table()
         else:
             value = hash_of(label)
-            place = value >> 65 - len(self.table).bit_length()
+            place = _place(value, len(self.table))
             while self.table[place, 1] >= 0:
                 place = (place + 1) & len(self.table) - 1
             self.table[place].view(np.uint64)[0] = value
-            self.table[place, 1] = 2 * number + (len(label) < _WORD)
+            self.table[place, 1] = _LINE * number + min(len(label), _WORD + 1)
         return number
 
     def _make_table(self) -> None:
         """Make a table that is a third full at most; `add` makes a new one when half of it is full.
 
-        Its lines are the hash of a label, and twice its id, one more for a label of less than eight bytes; -1 if empty.
+        Its lines are the hash of a label, and 16 times its id plus its bytes, which count as nine at most; -1 if empty.
         """
         count, size = len(self.ids), 256
         while 3 * (count + 1) > size:
@@ -79,8 +79,8 @@ class LabelMap:
         self.table = np.full((size, 2), -1, np.int64)
         starts, lines = self.starts[: count + 1], np.arange(count)
         hashes = _hashes(self.names, starts)
-        entries = 2 * lines + (np.diff(starts) < _WORD)
-        places = (hashes >> np.uint64(65 - size.bit_length())).astype(np.int64)
+        entries = _LINE * lines + np.minimum(np.diff(starts), _WORD + 1)
+        places = (hashes * np.uint64(_FACTOR) >> np.uint64(65 - size.bit_length())).astype(np.int64)
         while len(lines):  # those whose place is taken go to the next one, all at once
             free = self.table[places, 1] < 0
             self.table[places[free], 1] = entries[lines[free]]
@@ -112,32 +112,41 @@ def ids_in(names: np.ndarray, starts: np.ndarray, table: np.ndarray) -> dict[byt
     return {text[a:b]: number for number, (a, b) in enumerate(pairwise(bounds))}
 
 
-_FACTOR, _WORD = 0x9E3779B97F4A7C15, 8
+_FACTOR, _WORD, _LINE = 0x9E3779B97F4A7C15, 8, 16
 
 
 def hash_of(label: bytes) -> int:
-    """Return the hash of `label_kernels.hash_of`: products of eight bytes, the last with the number of those left."""
-    value, left = 0, len(label) % _WORD
-    for begin in range(0, len(label) + 1, _WORD):
-        word = int.from_bytes(label[begin : begin + _WORD], "little")
-        value = (value ^ (word if begin + _WORD <= len(label) else word | left << 56)) * _FACTOR & 2**64 - 1
+    """Return the hash of `label_kernels.hash_of`: products of eight bytes after the other, then of the last eight."""
+    value = 0
+    for begin in (*range(0, len(label) - _WORD, _WORD), max(len(label) - _WORD, 0)):
+        value = (value ^ int.from_bytes(label[begin : begin + _WORD], "little")) * _FACTOR & 2**64 - 1
         value ^= value >> 32
     return value
 
 
+def _place(value: int, size: int) -> int:
+    """Return the line of a table at which the search for a hash begins."""
+    return (value * _FACTOR & 2**64 - 1) >> 65 - size.bit_length()
+
+
 def _hashes(names: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the hashes of labels, uint64[n]: names[starts[i]:starts[i+1]] is the one with number i."""
-    lengths = np.diff(starts)
+    lengths, ends = np.diff(starts), starts[1:]
     hashes = np.zeros(len(lengths), np.uint64)
     at_each_byte = np.lib.stride_tricks.sliding_window_view(names, _WORD)
-    for index in range(0, int(min(lengths.max(initial=0), _LONG)) + 1, _WORD):
-        longer = np.flatnonzero(lengths >= index)
-        words = at_each_byte[starts[longer] + index].view("<u8")[:, 0].astype(np.uint64)
-        left = lengths[longer] - index
-        last, bits = np.flatnonzero(left < _WORD), left[left < _WORD].astype(np.uint64)
-        words[last] = words[last] & (np.uint64(1) << np.uint64(8) * bits) - np.uint64(1) | bits << np.uint64(56)
-        values = (hashes[longer] ^ words) * np.uint64(_FACTOR)
-        hashes[longer] = values ^ values >> np.uint64(32)
+
+    def mix(which: np.ndarray, begins: np.ndarray, used: np.ndarray) -> None:
+        words = at_each_byte[begins].view("<u8")[:, 0].astype(np.uint64)
+        words &= np.uint64(2**64 - 1) >> np.uint64(8) * (_WORD - used).astype(np.uint64)
+        values = (hashes[which] ^ words) * np.uint64(_FACTOR)
+        hashes[which] = values ^ values >> np.uint64(32)
+
+    for index in range(0, int(min(lengths.max(initial=0), _LONG)) - _WORD, _WORD):
+        longer = np.flatnonzero(lengths > index + _WORD)
+        mix(longer, starts[longer] + index, np.full(len(longer), _WORD))
+    some = np.flatnonzero(lengths)
+    used = np.minimum(lengths[some], _WORD)
+    mix(some, ends[some] - used, used)
     for number in np.flatnonzero(lengths > _LONG).tolist():
         hashes[number] = hash_of(names[starts[number] : starts[number + 1]].tobytes())
     return hashes

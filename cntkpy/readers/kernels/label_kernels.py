@@ -6,16 +6,11 @@ import numpy as np
 
 from cntkpy.readers.kernels.jit import inlined, kernel, part
 from cntkpy.readers.kernels.kernel_types import Bytes, Int, Int64s
-from cntkpy.readers.kernels.words import byte_at, leading_zeros, trailing_zeros, word_at
+from cntkpy.readers.kernels.words import byte_at, leading_zeros, word_at
 
-_FACTOR, _HALF, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(56)
-_CONTROLS, _HIGH, _1, _8, _64 = (np.uint64(x) for x in (0x2121212121212121, 0x8080808080808080, 1, 8, 64))
-
-
-@inlined
-def separates(c: Int):
-    """Return whether a byte is between words of a line, or ends it."""
-    return c == 32 or c == 10 or c == 9 or c == 13
+_FACTOR, _HALF, _ALL = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
+_8, _64 = np.uint64(8), np.uint64(64)
+_SHORT = 8
 
 
 @inlined
@@ -25,44 +20,40 @@ def _mixed(h: Int, word: Int):
 
 
 @inlined
-def end_of_word(begin: Int):
-    """Address of the first separator from `begin` on, and the hash of the bytes before it, see `hash_of`.
+def _hash_of_long(begin: Int, length: Int):
+    """Return the hash of more than eight bytes at an address: eight after the other, then the last eight."""
+    h = np.uint64(0)
+    for i in range(0, length - 8, 8):
+        h = _mixed(h, word_at(begin + i))
+    return _mixed(h, word_at(begin + length - 8))
 
-    In range: there is an LF, with seven more readable bytes after it.
-    """
-    h, p = np.uint64(0), begin
-    while True:
-        word = word_at(p)
-        candidates = (word - _CONTROLS) & ~word & _HIGH  # bytes up to 32, and perhaps some after the first of them
-        while candidates != 0:
-            bits = trailing_zeros(candidates) & 56
-            if separates(np.int64((word >> np.uint64(bits)) & np.uint64(255))):
-                length = bits >> 3
-                last = word & ((_1 << np.uint64(bits)) - _1)
-                return p + length, _mixed(h, last | np.uint64(length) << _TOP)
-            candidates &= candidates - _1
-        h = _mixed(h, word)
-        p += 8
+
+@inlined
+def hash_at(begin: Int, length: Int):
+    """As `hash_of`, of one byte or more at an address, from which eight bytes can be read."""
+    if length <= _SHORT:
+        return _mixed(np.uint64(0), word_at(begin) & (_ALL >> (_64 - _8 * np.uint64(length))))
+    return _hash_of_long(begin, length)
 
 
 @part
-def _hash_at(begin: Int, length: Int):
+def _hash_within(begin: Int, length: Int):
     """As `hash_of`, by address; only the bytes of the word are looked at."""
-    h, last = np.uint64(0), np.uint64(0)
-    for i in range(0, length - 7, 8):
-        h = _mixed(h, word_at(begin + i))
-    for i in range(length & 7):
-        last |= np.uint64(byte_at(begin + (length & ~7) + i)) << np.uint64(8 * i)
-    return _mixed(h, last | np.uint64(length & 7) << _TOP)
+    if length >= _SHORT:
+        return hash_at(begin, length)
+    word = np.uint64(0)
+    for i in range(length):
+        word |= np.uint64(byte_at(begin + i)) << np.uint64(8 * i)
+    return _mixed(np.uint64(0), word)
 
 
 @kernel
 def hash_of(text: Bytes, begin: Int, end: Int):
-    """A hash of text[begin:end], which the caller has found in text: eight bytes after the other are mixed in.
+    """A hash of text[begin:end], which the caller has found in text.
 
-    The bytes left, seven at most, come last, with their number. So the hashes of all words without more differ.
+    The hashes of all words of the same number of bytes differ, if these are eight or less.
     """
-    return _hash_at(text.ctypes.data + begin, end - begin)
+    return _hash_within(text.ctypes.data + begin, end - begin)
 
 
 @inlined
@@ -82,19 +73,19 @@ def _same(begin: Int, name: Int, length: Int):
 def number_of(begin: Int, length: Int, h: Int, names: Bytes, starts: Int64s, table: Int64s):
     """Number of the word at an address, -1 if it has none; h: its hash.
 
-    In range: a place is the upper bits of a hash, as many as the table has, half of whose lines are empty, so the
+    In range: a place is the upper bits of a product, as many as the table has, half of whose lines are empty, so the
     search ends; numbers are made by the same map as names and starts; bytes are compared only with a name as long as
-    they are. Words of less than eight bytes are known by their hash and by being short.
+    they are. Words of eight bytes or less are known by their hash and their length.
     """
-    place = np.int64(h >> np.uint64(leading_zeros(np.uint64(len(table) - 1))))
-    short = np.int64(length < 8)
+    place = np.int64((h * _FACTOR) >> np.uint64(leading_zeros(np.uint64(len(table) - 1))))
+    size = min(length, _SHORT + 1)
     while True:
         entry = table[place, 1]
         if entry < 0:
             return np.int64(-1)
-        if np.uint64(table[place, 0]) == h and entry & 1 == short:
-            number = entry >> 1
-            if short:
+        if np.uint64(table[place, 0]) == h and entry & 15 == size:
+            number = entry >> 4
+            if size <= _SHORT:
                 return number
             first = int(starts[number])
             if starts[number + 1] - first == length and _same(begin, names.ctypes.data + first, length):

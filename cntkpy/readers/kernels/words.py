@@ -6,11 +6,13 @@ more when several threads count references of the same array. So the innermost k
 
 Nothing checks an address, not even NUMBA_BOUNDSCHECK. Text read by address lies in a buffer with 32 more bytes after
 the data, all LF when lines are parsed. Whoever goes forward through text stops at an LF at the latest, and nobody looks
-at more than the 24 bytes from one on. Finding records needs eight readable bytes after the data, `matches` 64.
+at more than the 24 bytes from one on. Finding records needs eight readable bytes after the data, `matches` and
+`separators` 64.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -55,23 +57,40 @@ def byte_at(typing: Any, address: Any) -> Any:
     return signature, generate
 
 
+def _bytes_from(builder: Any, address: Any) -> Any:
+    there = builder.load(builder.inttoptr(address, ir.VectorType(ir.IntType(8), 64).as_pointer()))
+    there.align = 1
+    return there
+
+
+def _filled(builder: Any, byte: Any) -> Any:
+    none = ir.Constant(ir.VectorType(ir.IntType(8), 64), ir.Undefined)
+    first = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+    return builder.shuffle_vector(builder.insert_element(none, byte, ir.Constant(ir.IntType(32), 0)), none, first)
+
+
 @intrinsic
 def matches(typing: Any, address: Any, byte: Any) -> Any:
     """Which of the 64 bytes at a memory address are this one, unchecked: bit i of a uint64 is that of address + i."""
     signature = types.uint64(types.intp, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector = ir.VectorType(ir.IntType(8), 64)
-        there = builder.load(builder.inttoptr(arguments[0], vector.as_pointer()))
-        there.align = 1
-        filled = builder.insert_element(
-            ir.Constant(vector, ir.Undefined),
-            builder.trunc(arguments[1], ir.IntType(8)),
-            ir.Constant(ir.IntType(32), 0),
-        )
-        first = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
-        wanted = builder.shuffle_vector(filled, ir.Constant(vector, ir.Undefined), first)
-        return builder.bitcast(builder.icmp_unsigned("==", there, wanted), ir.IntType(64))
+        wanted = _filled(builder, builder.trunc(arguments[1], ir.IntType(8)))
+        same = builder.icmp_unsigned("==", _bytes_from(builder, arguments[0]), wanted)
+        return builder.bitcast(same, ir.IntType(64))
+
+    return signature, generate
+
+
+@intrinsic
+def separators(typing: Any, address: Any) -> Any:
+    """Which of the 64 bytes at a memory address are blanks, tabs, CR or LF, unchecked: bits as `matches` has them."""
+    signature = types.uint64(types.intp)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        there = _bytes_from(builder, arguments[0])
+        kinds = [builder.icmp_unsigned("==", there, _filled(builder, ir.IntType(8)(byte))) for byte in b" \n\t\r"]
+        return builder.bitcast(reduce(builder.or_, kinds), ir.IntType(64))
 
     return signature, generate
 

@@ -15,5 +15,5 @@ GROUP, STEP_BEGIN, STEPS, LONGEST, SLOTS, MEMBERS, SAMPLES, FIRST, ROW = range(9
 steps of the longest sentence, slots, sentences, cells with a word; the sentences and the rows of the pieces before."""
 GAP = -1
 """The label of a cell without a word."""
-PADDING = 8
+PADDING = 64
 """Bytes after the text of a scan that can be read."""

@@ -25,6 +25,7 @@ from .source import Groups, Position, SentenceFormat, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show, warn_of_end
 
 log = logging.getLogger("cntkpy.readers")
+_NONE = np.zeros(0, np.int64)
 
 
 class LUSequenceFormat(SentenceFormat):
@@ -86,7 +87,6 @@ class LUSequenceFormat(SentenceFormat):
     def pack(self, pieces: Pieces) -> dict[str, Iterator[Any]]:
         """Return the bags of words of every cell, and its label."""
         block, table, features = pieces.block, pieces.table, self._features
-        assert block.words is not None
         lay = layers(int(table[-1, k.ROW]))
         columns, row_bounds, previous, labels = lay.lay_bags(
             table,
@@ -94,7 +94,7 @@ class LUSequenceFormat(SentenceFormat):
             block.bounds,
             block.inputs,
             block.outputs,
-            block.words,
+            _NONE if block.words is None else block.words,
             self._offsets,
             features.dim // len(self._offsets),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from io import BufferedReader
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from cntkpy.readers.errors import DataError
 
 from . import codes as k
 from .kernels import scans
+from .scratch import Scratch
 from .vocabulary import Vocabulary, show
 
+_END = b"\n" + bytes(k.PADDING)
 READ_BYTES, LEAST_READ_BYTES = 1 << 20, 1 << 16
 BYTES_OF_TOKEN = 8
 """Bytes that are read for a word and its blank, at first: what a block does not need is read again."""
@@ -85,6 +88,8 @@ class Corpus:
         self._kept: dict[Place, Block] = {}
         self._room = CACHE_BYTES
         self._piece = READ_BYTES
+        self._scratch: list[Scratch] = []
+        """That of no thread at present."""
 
     def block(self, begin: Place | None = None) -> Block | None:
         """Return the block that begins here (at the start of the file, if no place is given), None at the end."""
@@ -120,16 +125,21 @@ class Corpus:
         """Pieces of text are scanned until the block is full or the text ends."""
         parts: list[Block] = []
         place, size = begin, self._piece
-        with self._data.stream() as file:
+        scratch = self._scratch.pop() if self._scratch else Scratch()
+        with self._data.stream() as stream:
+            file = cast("BufferedReader", stream)
             while place.offset < self.size and not self._full(parts):
                 file.seek(place.offset)
-                data = file.read(size)
-                if not data:
+                size = min(size, self.size - place.offset)
+                data = scratch.text(size + 1 + k.PADDING)
+                count = file.readinto(memoryview(data)[:size])
+                if not count:
                     raise DataError(f"The corpus {self.path} became shorter while it was read.", path=self.path)
-                final = place.offset + len(data) >= self.size
-                length = len(data) + (not data.endswith(b"\n")) if final else data.rfind(b"\n") + 1
-                text = np.frombuffer(data + b"\n" + bytes(k.PADDING), np.uint8, length)
-                part = self._scan(text, place, final, parts) if length else None
+                data[count : count + 1 + k.PADDING] = _END
+                final = place.offset + count >= self.size
+                length = count + (data[count - 1] != _END[0]) if final else data.rfind(b"\n", 0, count) + 1
+                text = np.frombuffer(data, np.uint8, length)
+                part = self._scan(text, place, final, parts, scratch) if length else None
                 if part is None or part.end.offset == place.offset:
                     size *= 2  # a line or a sentence is longer than the piece
                     believe(self._data, size, place.offset)
@@ -137,6 +147,8 @@ class Corpus:
                 size, place = self._piece, part.end
                 if len(part.bounds) > 1:
                     parts.append(part)
+        if place.offset < self.size:
+            self._scratch.append(scratch)
         if not parts:
             return None
         return _joined(begin, place._replace(offset=min(place.offset, self.size)), parts)
@@ -144,7 +156,7 @@ class Corpus:
     def _full(self, parts: list[Block]) -> bool:
         raise NotImplementedError
 
-    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
+    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block], scratch: Scratch) -> Block:
         """Return the sentences of a piece of text; `end` is where reading continues."""
         raise NotImplementedError
 
@@ -177,10 +189,11 @@ def _joined(begin: Place, end: Place, parts: list[Block]) -> Block:
     )
     inputs = np.concatenate([part.inputs for part in parts])
     outputs = np.concatenate([part.outputs for part in parts])
-    if parts[0].words is None:
+    if all(part.words is None for part in parts):
         return Block(begin, end, bounds, inputs, outputs)
     firsts = starts_of([len(part.inputs) for part in parts])
-    result = [part.words[1:] + first for part, first in zip(parts, firsts, strict=False) if part.words is not None]
+    words = [np.arange(len(part.inputs) + 1) if part.words is None else part.words for part in parts]
+    result = [of_part[1:] + first for of_part, first in zip(words, firsts, strict=False)]
     return Block(begin, end, bounds, inputs, outputs, np.concatenate([np.zeros(1, np.int64), *result]))
 
 
@@ -205,10 +218,11 @@ class LineCorpus(Corpus):
     def _full(self, parts: list[Block]) -> bool:
         return sum(len(part.inputs) for part in parts) >= self._tokens
 
-    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
+    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block], scratch: Scratch) -> Block:
         most = len(text) // 2 + 1
-        inputs, outputs = np.empty(most, np.int32), np.empty(most, np.int32)
-        bounds, state = np.zeros(most // k.LEAST_TOKENS + 2, np.int64), np.zeros(8, np.int64)
+        inputs, outputs = (scratch.room(name, most, np.int32) for name in ("inputs", "outputs"))
+        bounds, state = scratch.room("bounds", most // k.LEAST_TOKENS + 2, np.int64), np.zeros(8, np.int64)
+        bounds[0] = 0
         state[k.LINE] = begin.line
         limit = self._tokens - sum(len(part.inputs) for part in parts)
         code = scans(len(text), len(self.words) + len(self.labels)).scan_sentences(
@@ -267,10 +281,11 @@ class ColumnCorpus(Corpus):
     def _full(self, parts: list[Block]) -> bool:
         return sum(len(part.bounds) - 1 for part in parts) >= SENTENCES_PER_BLOCK
 
-    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block]) -> Block:
+    def _scan(self, text: np.ndarray, begin: Place, final: bool, parts: list[Block], scratch: Scratch) -> Block:
         most = len(text) // 4 + 1
-        words, labels = np.empty(len(text) // 2 + 1, np.int32), np.empty(most, np.int32)
-        word_bounds, bounds = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
+        words, labels = scratch.room("words", len(text) // 2 + 1, np.int32), scratch.room("labels", most, np.int32)
+        word_bounds, bounds = (scratch.room(name, most + 1, np.int64) for name in ("word_bounds", "bounds"))
+        word_bounds[0] = bounds[0] = 0
         state = np.zeros(8, np.int64)
         state[k.LINE] = begin.line
         limit = SENTENCES_PER_BLOCK - sum(len(part.bounds) - 1 for part in parts)
@@ -283,5 +298,5 @@ class ColumnCorpus(Corpus):
             raise self._unknown(text, state, code == k.UNKNOWN_OUTPUT)
         n, count, m = int(state[k.TOKENS]), int(state[k.SENTENCES]), int(state[k.WORDS])
         end = Place(begin.offset + int(state[k.POSITION]), int(state[k.LINE]), begin.sentence + count)
-        parts_of_tokens = word_bounds[: n + 1].copy()
+        parts_of_tokens = word_bounds[: n + 1].copy() if m > n else None  # every token has a word at least
         return Block(begin, end, bounds[: count + 1].copy(), words[:m].copy(), labels[:n].copy(), parts_of_tokens)

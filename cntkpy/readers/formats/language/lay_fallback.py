@@ -111,6 +111,7 @@ def lay_bags(
     vocabulary: int,
 ) -> tuple[Array, Array, Array, Array]:
     """Return a bag of words a cell."""
+    words = words if len(words) else np.arange(len(inputs) + 1)
     cells = _cells(table, which, bounds[which + 1] - bounds[which])
     begin, step = bounds[cells.which], cells.step[cells.present]
     last = bounds[cells.which + 1] - begin - 1

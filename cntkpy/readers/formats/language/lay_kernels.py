@@ -12,8 +12,12 @@ import numpy as np
 
 from cntkpy.readers.kernels.jit import brief, kernel
 from cntkpy.readers.kernels.kernel_types import Int, Int32s, Int64s
+from cntkpy.readers.kernels.words import prefetch
 
 from .codes import FIRST, GAP, GROUP, LONGEST, MEMBERS, ROW, SAMPLES, SLOTS, STEP_BEGIN, STEPS
+
+_AHEAD, _LINE = 16, 16
+"""Sentences that are fetched ahead; numbers in a line of the cache."""
 
 
 @brief
@@ -91,20 +95,21 @@ def lay_words(table: Int64s, which: Int64s, bounds: Int64s, inputs: Int32s, outp
     for m in range(several):
         previous[m + 1] = previous[m] + table[m, STEPS] * table[m, MEMBERS]
     words, row_bounds = np.empty(previous[several], np.int32), np.empty(rows + several, np.int32)
-    labels = np.full(rows, GAP, np.int32)
+    labels = np.empty(rows, np.int32)
     for m in range(several):
-        n, position, row = np.int64(0), previous[m], table[m, ROW]
+        steps, slots, side = table[m, STEPS], table[m, SLOTS], table[m, MEMBERS]
+        position, row = previous[m], table[m, ROW]
+        for s in range(side):  # one sentence after the other, so tokens are read in order
+            token = bounds[which[table[m, FIRST] + s]] + table[m, STEP_BEGIN]
+            for t in range(steps):
+                words[position + t * side + s] = inputs[token + t]
+                labels[row + t * slots + s] = outputs[token + t + 1] if labelled else GAP
         row_bounds[row + m] = 0
-        for t in range(table[m, STEP_BEGIN], table[m, STEP_BEGIN] + table[m, STEPS]):
-            for s in range(table[m, SLOTS]):
-                if s < table[m, MEMBERS]:
-                    token = bounds[which[table[m, FIRST] + s]] + t
-                    words[position + n] = inputs[token]
-                    if labelled:
-                        labels[row] = outputs[token + 1]
-                    n += 1
-                row += 1
-                row_bounds[row + m] = n
+        for t in range(steps):
+            for s in range(slots):
+                row_bounds[row + m + t * slots + s + 1] = t * side + min(s + 1, side)
+            for s in range(side, slots):
+                labels[row + t * slots + s] = GAP
     return words, row_bounds, previous, labels
 
 
@@ -121,43 +126,61 @@ def lay_bags(
 ):
     """A bag of words a cell: those of the tokens `offsets` away, outside of the sentence of its first or last token.
 
-    Token i has the words inputs[words[i]:words[i+1]]; those of offset number k are numbered from k * vocabulary on.
+    Token i has the words inputs[words[i]:words[i+1]], or inputs[i] alone if `words` is empty; those of offset number k
+    are numbered from k * vocabulary on.
     Returns, as `lay_words`, columns, row bounds and words before each piece, and labels int32[rows] with GAP where
-    there is no token.
+    there is no token. Pieces have as many slots as sentences.
+
+    In range: a token outside of its sentence is its first or last one; columns has room for one cell more.
     """
-    several = len(table) - 1
-    rows = table[several, ROW]
+    several, several_offsets = len(table) - 1, len(offsets)
+    rows, single = table[several, ROW], len(words) == 0
     previous, row_bounds = np.zeros(several + 1, np.int64), np.empty(rows + several, np.int32)
-    labels = np.full(rows, GAP, np.int32)
+    labels = np.empty(rows, np.int32)
+    firsts, lasts = np.empty(len(which), np.int64), np.empty(len(which), np.int64)
     for m in range(several):
         previous[m + 1] = previous[m]
         for i in range(table[m, FIRST], table[m + 1, FIRST]):
             first, count = bounds[which[i]], bounds[which[i] + 1] - bounds[which[i]]
+            firsts[i], lasts[i] = first, first + count - 1
+            if single:
+                previous[m + 1] += count * several_offsets
+                continue
             for offset in offsets:
                 front, behind = min(max(-offset, 0), count), min(max(offset, 0), count)
                 previous[m + 1] += front * (words[first + 1] - words[first])
                 previous[m + 1] += behind * (words[first + count] - words[first + count - 1])
                 if front + behind < count:
                     previous[m + 1] += words[first + count - behind + offset] - words[first + front + offset]
-    columns = np.empty(previous[several], np.int32)
+    columns = np.empty(previous[several] + several_offsets, np.int32)
     for m in range(several):
         row, position = table[m, ROW], previous[m]
-        sentences = which[table[m, FIRST] : table[m + 1, FIRST]]
-        firsts, ends = bounds[sentences], bounds[sentences + 1]
         row_bounds[row + m] = 0
+        for i in range(table[m, FIRST], table[m + 1, FIRST]):  # sentences are shuffled: the next are not in the cache
+            later = min(i + _AHEAD, len(which) - 1)
+            for token in range(firsts[later], lasts[later] + _LINE, _LINE):
+                prefetch(inputs, token)
+                prefetch(outputs, token)
         for t in range(table[m, STEPS]):
-            for s in range(table[m, SLOTS]):
-                first, last = firsts[s], ends[s] - 1
-                if first + t <= last:
-                    labels[row] = outputs[first + t]
-                    for number in range(len(offsets)):
+            for i in range(table[m, FIRST], table[m + 1, FIRST]):
+                first, last = firsts[i], lasts[i]
+                present = first + t <= last
+                label = outputs[min(first + t, last)]
+                labels[row] = label if present else GAP
+                if single:  # without a branch, of which the processor would guess every third wrong
+                    for number in range(several_offsets):
+                        token = min(max(first + t + offsets[number], first), last)
+                        columns[position + number] = inputs[token] + number * vocabulary
+                    position += several_offsets * present
+                elif present:
+                    for number in range(several_offsets):
                         token = min(max(first + t + offsets[number], first), last)
                         for word in range(words[token], words[token + 1]):
                             columns[position] = inputs[word] + number * vocabulary
                             position += 1
                 row += 1
                 row_bounds[row + m] = position - previous[m]
-    return columns, row_bounds, previous, labels
+    return columns[: previous[several]], row_bounds, previous, labels
 
 
 @brief
@@ -169,9 +192,8 @@ def single_entries(table: Int64s, labels: Int32s):
     for m in range(several):
         row_bounds[table[m, ROW] + m] = 0
         for row in range(table[m, ROW], table[m + 1, ROW]):
-            if labels[row] != GAP:
-                columns[position] = labels[row]
-                position += 1
+            columns[position] = labels[row]
+            position += labels[row] != GAP
             row_bounds[row + m + 1] = position - previous[m]
         previous[m + 1] = position
     return columns[:position], row_bounds, previous

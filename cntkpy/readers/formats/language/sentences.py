@@ -29,7 +29,7 @@ from .parameters import (
     name_of,
 )
 from .pieces import Pieces
-from .source import Groups, Position, SentenceFormat, SentenceSource
+from .source import Groups, Position, SentenceFormat, SentenceSource, stable_order
 from .vocabulary import Vocabulary, WordClasses, load_mapping, load_word_classes, show, warn_of_end
 
 log = logging.getLogger("cntkpy.readers")
@@ -149,7 +149,7 @@ class SequenceFormat(SentenceFormat):
             if self._slots
             else np.maximum((minibatch_size - 1) // lengths, 1)
         )
-        by_length = np.argsort(lengths, kind="stable")
+        by_length = stable_order(lengths)
         new = np.append(True, np.diff(lengths[by_length]) != 0)
         starts = np.flatnonzero(new)
         rank = np.arange(len(lengths)) - np.repeat(starts, np.diff(np.append(starts, len(lengths))))

@@ -67,7 +67,7 @@ class Groups:
 
     def __init__(self, order: np.ndarray, group: np.ndarray):
         """order: sentences, int64[n]; group: number of the group of each of them; the numbers need not be dense."""
-        by_group = np.argsort(group, kind="stable")
+        by_group = stable_order(group)
         self.members = order[by_group]
         sizes = np.bincount(group) if len(group) else np.zeros(0, np.int64)
         self.starts = np.append(0, np.cumsum(sizes[sizes > 0]))
@@ -111,6 +111,12 @@ class Run:
 _NONE = np.zeros((0, 3), np.int64)
 _Made = tuple[Run, Iterator[Minibatch]]
 """Positions of minibatches, none at the end of the epoch, and the minibatches."""
+
+
+def stable_order(numbers: np.ndarray) -> np.ndarray:
+    """Return the places of numbers >= 0, the smallest first; NumPy sorts those of 16 bits in a third of the time."""
+    small = len(numbers) > 0 and int(numbers.max()) < 1 << 16
+    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
 
 
 class SentenceFormat(ABC):

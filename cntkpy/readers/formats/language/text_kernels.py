@@ -9,8 +9,8 @@ import numpy as np
 
 from cntkpy.readers.kernels.jit import inlined, kernel, part
 from cntkpy.readers.kernels.kernel_types import Bytes, Int, Int32s, Int64s
-from cntkpy.readers.kernels.label_kernels import end_of_word, number_of
-from cntkpy.readers.kernels.words import borrowed, byte_at
+from cntkpy.readers.kernels.label_kernels import hash_at, number_of
+from cntkpy.readers.kernels.words import borrowed, byte_at, separators, trailing_zeros
 
 from .codes import (
     BEGIN,
@@ -26,10 +26,7 @@ from .codes import (
     WORDS,
 )
 
-
-@inlined
-def _blank(c: Int):
-    return c == 32 or c == 9 or c == 13
+_1 = np.uint64(1)
 
 
 @inlined
@@ -77,32 +74,37 @@ def scan_sentences(
     base, symbol_length = text.ctypes.data, len(end_symbol)
     p, stop = base + state[POSITION], base + size
     n = int(state[TOKENS])
+    block, seen = p, separators(p)
     while p < stop and n < limit:
         first = n
         trouble = DONE
         while True:
-            while _blank(byte_at(p)):
-                p += 1
-            if byte_at(p) == 10:
+            while seen == 0:
+                block += 64
+                seen = separators(block)
+            begin, end = p, block + trailing_zeros(seen)
+            seen &= seen - _1
+            p = end + 1
+            if end > begin:
+                h = hash_at(begin, end - begin)
+                number = number_of(begin, end - begin, h, names_in, starts_in, words_in)
+                if number < 0:
+                    number = unknown[0]
+                if same:
+                    output = number
+                    if end - begin == symbol_length and _is(begin, symbol_length, symbol, True):
+                        output = unknown[2]
+                else:
+                    output = number_of(begin, end - begin, h, names_out, starts_out, words_out)
+                    if output < 0:
+                        output = unknown[1]
+                if (number < 0 or output < 0) and trouble == DONE:
+                    trouble = UNKNOWN_INPUT if number < 0 else UNKNOWN_OUTPUT
+                    state[BEGIN], state[END] = begin - base, end - base
+                inputs[n], outputs[n] = number, output
+                n += 1
+            if byte_at(end) == 10:
                 break
-            begin = p
-            p, h = end_of_word(begin)
-            number = number_of(begin, p - begin, h, names_in, starts_in, words_in)
-            if number < 0:
-                number = unknown[0]
-            if same:
-                output = number
-                if p - begin == symbol_length and _is(begin, symbol_length, symbol, True):
-                    output = unknown[2]
-            else:
-                output = number_of(begin, p - begin, h, names_out, starts_out, words_out)
-                if output < 0:
-                    output = unknown[1]
-            if (number < 0 or output < 0) and trouble == DONE:
-                trouble = UNKNOWN_INPUT if number < 0 else UNKNOWN_OUTPUT
-                state[BEGIN], state[END] = begin - base, p - base
-            inputs[n], outputs[n] = number, output
-            n += 1
         if n - first < LEAST_TOKENS:
             n = first
         elif trouble != DONE:
@@ -111,7 +113,6 @@ def scan_sentences(
             state[TOKENS] = n
             state[SENTENCES] += 1
             bounds[state[SENTENCES]] = n
-        p += 1
         state[POSITION] = p - base
         state[LINE] += 1
     return DONE
@@ -140,40 +141,46 @@ def scan_columns(
     base, end_length, first_end_length = text.ctypes.data, len(end_out), len(end_in)
     p, stop, line = base + state[POSITION], base + size, state[LINE]
     token, word = state[TOKENS], state[WORDS]
+    block, seen = p, np.uint64(0)
+    if p < stop:
+        seen = separators(p)
     while state[SENTENCES] < limit and (p < stop or (final and token > state[TOKENS])):
         ends = p >= stop
         if not ends:
             fields = 0
             first_begin = first_end = begin = end = p
-            h = np.uint64(0)
             word_first = word
             while True:
-                while _blank(byte_at(p)):
-                    p += 1
-                if byte_at(p) == 10:
+                while seen == 0:
+                    block += 64
+                    seen = separators(block)
+                start, p = p, block + trailing_zeros(seen)
+                seen &= seen - _1
+                if p > start:
+                    if fields > 0:  # the field before was not the last one, hence a word
+                        h = hash_at(begin, end - begin)
+                        number = number_of(begin, end - begin, h, names_in, starts_in, words_in)
+                        number = renumber_in[number] if number >= 0 else unknown[0]
+                        if number < 0:
+                            state[BEGIN], state[END], state[LINE] = begin - base, end - base, line
+                            return UNKNOWN_INPUT
+                        new = True
+                        for i in range(word_first, word):
+                            new = new and words[i] != number
+                        if new:
+                            words[word] = number
+                            word += 1
+                    else:
+                        first_begin, first_end = start, p
+                    begin, end = start, p
+                    fields += 1
+                p += 1
+                if byte_at(p - 1) == 10:
                     break
-                if fields > 0:  # the field before was not the last one, hence a word
-                    number = number_of(begin, end - begin, h, names_in, starts_in, words_in)
-                    number = renumber_in[number] if number >= 0 else unknown[0]
-                    if number < 0:
-                        state[BEGIN], state[END], state[LINE] = begin - base, end - base, line
-                        return UNKNOWN_INPUT
-                    new = True
-                    for i in range(word_first, word):
-                        new = new and words[i] != number
-                    if new:
-                        words[word] = number
-                        word += 1
-                begin = p
-                p, h = end_of_word(begin)
-                end = p
-                if fields == 0:
-                    first_begin, first_end = begin, end
-                fields += 1
-            p += 1
             line += 1
             ends = fields == 0
             if fields >= 2:
+                h = hash_at(begin, end - begin)
                 number = number_of(begin, end - begin, h, names_out, starts_out, words_out)
                 number = renumber_out[number] if number >= 0 else unknown[1]
                 if number < 0:

@@ -195,12 +195,17 @@ def _usual_classes(lines: list[bytes]) -> WordClasses | None:
         all(map(bytes.isdigit, array)) and max(map(len, array)) <= _DIGITS for array in (numbers, counts, classes)
     ):
         return None
-    places = np.array(list(map(int, numbers)))
+    places = _whole_numbers(numbers)
     order = places.argsort()
     if len(set(words)) < len(words) or not np.array_equal(places[order], np.arange(len(words))):
         return None
-    several = np.array(list(map(int, counts)), np.float64), np.array(list(map(int, classes)))
+    several = _whole_numbers(counts).astype(np.float64), _whole_numbers(classes)
     return WordClasses([words[i] for i in order.tolist()], *(value[order] for value in several))
+
+
+def _whole_numbers(fields: list[bytes]) -> np.ndarray:
+    """Return numbers of digits only as int64."""
+    return np.fromstring(b" ".join(fields), np.int64, sep=" ")  # int() of each takes three times as long
 
 
 def _checked_classes(path: str, lines: list[bytes]) -> WordClasses:

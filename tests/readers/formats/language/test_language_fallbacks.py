@@ -130,6 +130,7 @@ def test_pieces(given_lengths: list[int], equal: bool, data: Any) -> None:
     sizes = random.integers(0, 3, bounds[-1])
     tokens = np.append(0, np.cumsum(sizes))
     inputs = random.integers(0, 50, max(tokens[-1], bounds[-1])).astype(np.int32)
+    tokens = data.draw(st.sampled_from([tokens, tokens[:0]]))  # none: each token is a word
     outputs = random.integers(0, 9, bounds[-1]).astype(np.int32)
     unlabelled = data.draw(st.integers(0, 1)) if equal else 0
     at = data.draw(st.integers(0, len(starts) - 1))
