@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
         @property
         def num_leaves(self) -> int: ...
+        def unflatten(self, leaves: Sequence[object], /) -> Any: ...
 
 
 log = logging.getLogger("cntkpy.networks")
@@ -120,8 +121,13 @@ class Program:
 
     def __call__(self, *arguments: object) -> Any:
         """Return the results for these arguments."""
+        leaves, program = self.prepared(*arguments)
+        return program(leaves)
+
+    def prepared(self, *arguments: object) -> tuple[list[object], Callable[[Sequence[object]], Any]]:
+        """Return the leaves of arguments, and what gives the results for leaves of these types and shapes."""
         leaves, tree, static = self._flat(arguments)
-        return self._found(arguments, leaves, tree, static)(leaves)
+        return leaves, self._found(arguments, leaves, tree, static)
 
     def find(self, *arguments: object) -> None:
         """Compile for arguments of these shapes before the arguments themselves take memory."""
@@ -185,13 +191,13 @@ class Program:
         """Return the program for these shapes: read from the cache, or compiled and kept."""
         if path is None:
             compiled, trees = self._jit(donated, tree, static, JITTED)
-            return lambda leaves: _in_form(compiled(*leaves), trees[0])
+            return lambda leaves: trees[0].unflatten(compiled(*leaves))
         executable = _read(path, len(leaves), self._devices or (default_device(),))
         if executable is None:
             executable = self._made(reason, donated, leaves, tree, static)
             _write(path, *executable)
         program, result = executable
-        return lambda leaves: _in_form(program(*leaves), result)
+        return lambda leaves: result.unflatten(program(*leaves))
 
     def _made(
         self, reason: str, donated: int, leaves: Sequence[object], tree: PyTreeDef, static: tuple[object, ...]
@@ -221,10 +227,6 @@ class Program:
             log.debug("A program is not kept: %s", reason)
             return None
         return folder / FOLDER / (name + SUFFIX)
-
-
-def _in_form(results: Sequence[Array], tree: PyTreeDef) -> Any:
-    return jax.tree.unflatten(tree, results)
 
 
 def _kind(leaf: Any) -> Hashable:
