@@ -117,7 +117,7 @@ class Values:
 
     @cached_property
     def have_sparse_values(self) -> list[bool]:
-        """Of each function, whether its values come as sparse matrices."""
+        """Return for each function whether its values come as sparse matrices."""
         return [function.is_output and function.is_sparse for function in self.outputs]
 
     def _node(self, value: NodeValue) -> Node:
