@@ -191,13 +191,13 @@ class Program:
         """Return the program for these shapes: read from the cache, or compiled and kept."""
         if path is None:
             compiled, trees = self._jit(donated, tree, static, JITTED)
-            return lambda leaves: trees[0].unflatten(compiled(*leaves))
+            return lambda leaves: _in_form(compiled(*leaves), trees[0])
         executable = _read(path, len(leaves), self._devices or (default_device(),))
         if executable is None:
             executable = self._made(reason, donated, leaves, tree, static)
             _write(path, *executable)
         program, result = executable
-        return lambda leaves: result.unflatten(program(*leaves))
+        return lambda leaves: _in_form(program(*leaves), result)
 
     def _made(
         self, reason: str, donated: int, leaves: Sequence[object], tree: PyTreeDef, static: tuple[object, ...]
@@ -227,6 +227,10 @@ class Program:
             log.debug("A program is not kept: %s", reason)
             return None
         return folder / FOLDER / (name + SUFFIX)
+
+
+def _in_form(results: Sequence[Array], tree: PyTreeDef) -> Any:
+    return tree.unflatten(results)
 
 
 def _kind(leaf: Any) -> Hashable:

@@ -26,7 +26,7 @@ Inputs = Mapping[str, HostArray]
 
 @dataclass
 class Known:
-    """What minibatches of some shapes have in common.
+    """The common part of minibatches of some shapes.
 
     Attributes:
         stack: a stack of one minibatch, without data.
