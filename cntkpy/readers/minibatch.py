@@ -55,6 +55,14 @@ class Layout:
         return bool((self.sequences[:, 1:] == _one_each(self.S)).all())
 
     @cached_property
+    def is_full(self) -> bool:
+        """True if every sequence has all steps, in a slot of its own, in order."""
+        if len(self.sequences) != self.S:
+            return False
+        slots, steps = self.sequences[:, 1], self.sequences[:, 2:]
+        return bool((slots == np.arange(self.S)).all() and (steps == (0, self.T)).all())
+
+    @cached_property
     def num_samples(self) -> int:
         """Cells that are not gaps."""
         if self.T == 1:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
         @property
         def num_leaves(self) -> int: ...
+        def unflatten(self, leaves: Sequence[object], /) -> Any: ...
 
 
 log = logging.getLogger("cntkpy.networks")
@@ -120,8 +121,13 @@ class Program:
 
     def __call__(self, *arguments: object) -> Any:
         """Return the results for these arguments."""
+        leaves, program = self.prepared(*arguments)
+        return program(leaves)
+
+    def prepared(self, *arguments: object) -> tuple[list[object], Callable[[Sequence[object]], Any]]:
+        """Return the leaves of arguments, and what gives the results for leaves of these types and shapes."""
         leaves, tree, static = self._flat(arguments)
-        return self._found(arguments, leaves, tree, static)(leaves)
+        return leaves, self._found(arguments, leaves, tree, static)
 
     def find(self, *arguments: object) -> None:
         """Compile for arguments of these shapes before the arguments themselves take memory."""
@@ -224,7 +230,7 @@ class Program:
 
 
 def _in_form(results: Sequence[Array], tree: PyTreeDef) -> Any:
-    return jax.tree.unflatten(tree, results)
+    return tree.unflatten(results)
 
 
 def _kind(leaf: Any) -> Hashable:

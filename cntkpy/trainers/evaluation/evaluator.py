@@ -1,6 +1,6 @@
 """The compiled part of evaluation: many minibatches per call, one compilation per padded shape."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.compile.evaluate import (
     LENGTHS,
+    PROBLEM,
     Settings,
     compile_network,
     kept_lengths,
@@ -20,10 +21,10 @@ from cntkpy.networks.compile.recurrence import CARRIED
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.networks.nodes.sampling.kinds import DRAWN
 from cntkpy.trainers.step.buckets import EVALUATION_BUCKETS, Buckets
-from cntkpy.trainers.step.class_labels import class_label_check
+from cntkpy.trainers.step.class_labels import class_label_check, labelled
 from cntkpy.trainers.step.context import Callback, StepContext, carry, in_words, minibatch_of, with_row
 from cntkpy.trainers.step.feed import CAPACITY, Batcher, PlacedStack
-from cntkpy.trainers.step.memory import has_own_memory, place
+from cntkpy.trainers.step.memory import HostArray, has_own_memory, lend, place
 from cntkpy.trainers.step.sequence_problems import check_sequences
 from cntkpy.trainers.step.stack import Stack
 
@@ -137,6 +138,35 @@ class Evaluator:
         self._state, result = self._compiled(self._parameters, self._state, batch, len(stack.minibatches))
         check_sequences(self.network, self._state)
         return result
+
+    def again(self, stack: Stack) -> Callable[[Mapping[str, HostArray]], dict[str, Array]] | None:
+        """Return what does the same as `run`, of other data in the shapes and the layout of a stack.
+
+        Values of parameters are those of now. A call touches few objects: products have taken the code and the objects
+        of Python from the caches of the processor.
+
+        Returns:
+            A function of the inputs; None: values depend on minibatches before, or something is checked at each call.
+        """
+        depends = any(name.endswith((DRAWN, CARRIED, PROBLEM)) for name in self._state) or stack.carried_slots
+        if depends or self.callbacks or self.copies or labelled(self.network, self.nodes):
+            return None
+        inputs: Mapping[str, Any] = stack.batch.inputs
+        arguments = self._parameters, self._state, stack.batch, len(stack.minibatches)
+        leaves, program = self._compiled.prepared(*arguments)
+        places = {name: [leaf is inputs[name] for leaf in leaves].index(True) for name in inputs}
+        # Arrays of JAX: a call would copy those of NumPy.
+        fixed = [leaf if k in places.values() else jax.device_put(leaf) for k, leaf in enumerate(leaves)]
+        is_little = lend(inputs) is inputs
+
+        def evaluate(inputs: Mapping[str, HostArray]) -> dict[str, Array]:
+            leaves = fixed.copy()
+            arrays: Mapping[str, Any] = inputs if is_little else lend(inputs)
+            for name, k in places.items():
+                leaves[k] = arrays[name]
+            return program(leaves)[1]
+
+        return evaluate
 
     def _run(self, parameters: dict[str, Array], state: dict[str, Array], batches: Any, count: Array) -> Any:
         def evaluate(state: dict[str, Array], k: Array) -> Any:

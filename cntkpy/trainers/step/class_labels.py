@@ -12,12 +12,17 @@ from cntkpy.networks.graph.network import Network, Node
 KIND = "ClassBasedCrossEntropyWithSoftmax"
 
 
+def labelled(network: Network, roots: Sequence[Node]) -> list[Node]:
+    """Return the nodes of class-based softmax whose labels are dense data."""
+    return [n for n in network.below(roots) if n.operation == KIND and n.input(0).operation == "InputValue"]
+
+
 def class_label_check(network: Network, roots: Sequence[Node]) -> Callable[[Any], None]:
     """Return a function that checks a (stacked) `Batch`; it raises a `UserError` for the first wrong label.
 
     Labels of a sparse input are not checked.
     """
-    nodes = [n for n in network.below(roots) if n.operation == KIND and n.input(0).operation == "InputValue"]
+    nodes = labelled(network, roots)
 
     def check(batch: Any) -> None:
         for node in nodes:

@@ -54,6 +54,7 @@ class Samples:
         self._half = {node for function, node in outputs if function.dtype == HALF}
         """Nodes whose values are of half precision."""
         self._half.update(known.node for known in arguments.inputs if known.function.dtype == HALF)
+        self._has_sequences = any(known.sequence for known in arguments.inputs)
         static = {known.function for known in arguments.inputs if known.axes.dynamic == 0}
         self._single = {
             node
@@ -122,11 +123,12 @@ class Samples:
             keys = stack.layout(0, node.input(1), results).sequences
             array = array[:, :, : int((keys[:, 3] - keys[:, 2]).max())]
         layout = stack.layout(0, node, results)
-        several = any(argument.sequence for argument in self._arguments.inputs) or is_kept(node.axis)
         if self._arguments.is_static or node in self._single:
             return array[0, 0]
-        if node.axis == graph.ONE_STEP or (layout.T == 1 and not several):
-            return array[0, layout.sequences[:, 1]]
+        if node.axis == graph.ONE_STEP or (layout.T == 1 and not self._has_sequences and not is_kept(node.axis)):
+            return array[0, : layout.S].copy() if layout.is_single else array[0, layout.sequences[:, 1]]
+        if layout.is_full:
+            return list(array[: layout.T, : layout.S].swapaxes(0, 1))
         return [array[max(begin, 0) : end, slot] for _, slot, begin, end in layout.sequences.tolist()]
 
 

@@ -115,6 +115,11 @@ class Values:
         """Return the network of the functions."""
         return self._graph.network
 
+    @cached_property
+    def have_sparse_values(self) -> list[bool]:
+        """Return for each function whether its values come as sparse matrices."""
+        return [function.is_output and function.is_sparse for function in self.outputs]
+
     def _node(self, value: NodeValue) -> Node:
         node = self.node_of(value)
         assert node is not None
@@ -129,32 +134,48 @@ class Values:
         if not self.arguments.inputs:
             self._load()
             return self._constants()
-        stack = self._stack_again(data)
-        evaluator, counts = self._evaluator, self.draws.counts if self._sized.copies else None
-        assert evaluator is not None
-        evaluator.load_again(counts, self._graph.version != self._version)
-        self._version = self._graph.version
-        results = evaluator.run(stack)
-        if counts is not None:
-            self.draws.counts = evaluator.drawn
+        stack, results = self._results(data)
         first = {name: np.asarray(value)[0] for name, value in results.items()}
         raise_failure()
         self.assign(first)
         return [self.samples.of(node, first, stack) for node in self._nodes]
 
-    def _stack_again(self, data: object) -> Stack:
-        """Return data as `stack` does, in their own memory if possible: they are computed before the call ends."""
-        arrays = self._same.by_input(data)
-        if arrays is None or is_node_timing():
-            return self.stack(data, resumes=True)
+    def _results(self, data: object) -> tuple[Stack, Mapping[str, Array]]:
+        """Return the stack of data, and the values of nodes.
+
+        Data of shapes that were there before are read in their own memory if possible: they are computed before the
+        call ends.
+        """
+        arrays = None if is_node_timing() else self._same.by_input(data)
         self._load()
-        stack = self._same.stack(*arrays) if self._evaluator is not None else None
-        if stack is None:
+        evaluator, known = self._evaluator, None if arrays is None else self._same.find(arrays[1])
+        if arrays is None or known is None or evaluator is None:
             stack = self.stack(data, resumes=True)
-            self._same.keep(arrays[1], stack)
-        else:
-            self.arguments.pieces.forget()
-        return stack
+            if arrays is not None:
+                self._same.keep(arrays[1], stack)
+            return stack, self._run(stack)
+        self.arguments.pieces.forget()
+        inputs = known.inputs(arrays[0])
+        if known.evaluate is None or self._graph.version != self._version:
+            stack = known.stack_of(inputs)
+            results = self._run(stack)
+            known.evaluate = evaluator.again(stack) or (lambda inputs: self._run(known.stack_of(inputs)))
+            return stack, results
+        return known.stack, known.evaluate(inputs)
+
+    def _run(self, stack: Stack) -> Mapping[str, Array]:
+        """Return the values of nodes; programs take the parameters of now."""
+        evaluator, counts = self._evaluator, self.draws.counts if self._sized.copies else None
+        assert evaluator is not None
+        is_changed = self._graph.version != self._version
+        if is_changed:
+            self._same.forget_parameters()
+            self._version = self._graph.version
+        evaluator.load_again(counts, is_changed)
+        results = evaluator.run(stack)
+        if counts is not None:
+            self.draws.counts = evaluator.drawn
+        return results
 
     def stack(self, data: object, resumes: bool = False) -> Stack:
         """Data as the compiled network takes them; the network has the parameters of now.
@@ -184,6 +205,7 @@ class Values:
             return
         self._changing = len(self.network.changing)
         self._evaluator = self._batcher = None
+        self._same.forget_parameters()
         for name in ("training", "_of_constants"):
             vars(self).pop(name, None)
 
@@ -352,8 +374,8 @@ def evaluate(function: Function, arguments: object, outputs: Sequence[Function],
         ]
     else:
         results = [
-            _sparse(value) if function.is_output and function.is_sparse else value
-            for function, value in zip(outputs, results, strict=True)
+            _sparse(value) if is_sparse else value
+            for is_sparse, value in zip(values.have_sparse_values, results, strict=True)
         ]
     return results[0] if len(outputs) == 1 else dict(zip(outputs, results, strict=True))
 

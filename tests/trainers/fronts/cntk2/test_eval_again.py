@@ -95,9 +95,9 @@ def test_results_do_not_change_with_the_data() -> None:
     x = C.input_variable(1 << 10)
     z: Any = C.combine([x * 1, C.reshape(x, (2, 512))])
     data = np.ones((1 << 9, 1 << 10), np.float32)
-    first, second = (list(z.eval({x: data}).values()) for _ in range(2))
+    before = [value for _ in range(4) for value in z.eval({x: data}).values()]
     data[:] = 2
-    assert all((value == 1).all() for value in first + second)
+    assert all((value == 1).all() for value in before)
     assert all((value == 2).all() for value in z.eval({x: data}).values())
 
 
@@ -111,3 +111,49 @@ def test_sequences_resume_from_a_call_with_truth_values_only() -> None:
     assert z.eval({x: ones})[0].ravel().tolist() == [1, 2]
     with pytest.raises(Exception, match="cannot resume"):
         z.eval({x: (ones, [False])})
+
+
+def test_from_the_third_call_on_only_the_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the state of the network nor a stack is made again until a parameter changes."""
+    runs: list[int] = []
+    run = evaluator.Evaluator.run
+
+    def counted(self: evaluator.Evaluator, stack: Any) -> Any:
+        runs.append(1)
+        return run(self, stack)
+
+    monkeypatch.setattr(evaluator.Evaluator, "run", counted)
+    x, w = C.input_variable(2), C.parameter((2, 1), init=1.0)
+    z = C.layers.BatchNormalization(init_scale=2, epsilon=1)(C.times(x, w))  # running mean 0, variance 0
+    for number in range(5):
+        assert z.eval({x: np.array([[number, 2], [1, 1]], np.float32)}).tolist() == [[2 * number + 4], [4]]
+        assert len(runs) == min(number + 1, 2)
+    w.value = np.array([[1], [2]], np.float32)
+    for number in range(4):
+        assert z.eval({x: np.array([[number, 2], [1, 1]], np.float32)}).tolist() == [[2 * number + 8], [6]]
+    assert len(runs) == 3
+
+
+def test_random_numbers_differ_from_call_to_call() -> None:
+    x = C.input_variable(3)
+    z: Any = x + C.random.uniform(3)
+    values = {tuple(z.eval({x: np.zeros((1, 3), np.float32)}).ravel()) for _ in range(4)}
+    assert len(values) == 4
+
+
+def test_sequences_are_looked_at_in_each_call() -> None:
+    """The condition keeps no step in the last call."""
+    x = C.sequence.input_variable(1)
+    z = C.sequence.gather(x, C.greater(x, 0))
+    for number in range(3):
+        assert z.eval({x: np.array([[[number + 1], [-1]]], np.float32)})[0].tolist() == [[number + 1]]
+    with pytest.raises(Exception, match="keeps no step"):
+        z.eval({x: np.array([[[-1], [-1]]], np.float32)})
+
+
+def test_sequences_that_share_slots_with_gaps_are_no_full_layout() -> None:
+    x = C.sequence.input_variable(1)
+    z: Any = C.layers.Recurrence(C.plus)(x)
+    data = [np.array([[1], [2], [3]], np.float32), np.array([[4]], np.float32), np.array([[5], [6]], np.float32)]
+    for _ in range(4):
+        assert [value.ravel().tolist() for value in z.eval({x: data})] == [[1, 3, 6], [4], [5, 11]]

@@ -84,7 +84,6 @@ class Model:
         """Take the values that parameters have now; programs compiled for other `network.changing` are outdated."""
         if self.has_old_options:
             self._take_options()
-        dtype = self.network.dtype
         for cell, node, inlined in self._cells:
             if cell.value is node.value is not None and cell.holder is cell.shows is None:
                 continue  # most often; arrays of cells and nodes are replaced, never changed in place
@@ -96,7 +95,7 @@ class Model:
             current = cell.current()
             if current is None:
                 continue
-            array = current.astype(dtype, copy=False)
+            array = current.astype(self.network.dtype, copy=False)
             if array is node.value:
                 continue
             self.version += 1

@@ -85,9 +85,12 @@ class Evaluated:
     """A function that can be evaluated and trained.
 
     Attributes:
+        roots: Its nodes.
         outputs: Its values, a function each.
         output: Its only value.
     """
+
+    roots: tuple[NodeValue, ...]
 
     @property
     def outputs(self) -> tuple[Any, ...]:
@@ -142,7 +145,8 @@ class Evaluated:
             where there are several.
         """
         del device
-        wanted = self._wanted(outputs)
+        is_whole = outputs is None and len(self.roots) == 1  # most often; its only output is equal to it
+        wanted = (self,) if is_whole else self._wanted(outputs)
         return installed().evaluate(self, arguments, wanted, bool(as_numpy))
 
     def forward(
