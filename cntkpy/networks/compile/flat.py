@@ -18,6 +18,7 @@ from cntkpy.networks.compile.differentiable import row_parameters
 from cntkpy.networks.compile.plan import Plan
 from cntkpy.networks.compile.recurrence import side_by_side
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
+from cntkpy.networks.graph.order import is_loop
 
 Names = tuple[str, ...]
 
@@ -123,7 +124,9 @@ def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Map
         shared: by name, what parameters of a vector must have in common; None: the parameter stays alone.
     """
     plan = Plan(network, names, training=True)
-    by_rows = row_parameters(plan)
+    if not any(map(is_loop, plan.components)):
+        return []
+    by_rows, read = row_parameters(plan), side_by_side(plan)
     small = {
         node: shared[node.name]
         for node in plan.nodes
@@ -131,13 +134,13 @@ def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Map
         and shared.get(node.name) is not None
         and node.name not in by_rows
         and node not in plan.outputs
+        and (
+            read or _is_matrix(node)
+        )  # XLA sums up the gradient of a bias inside its update, and rounds there otherwise
         and 0 < math.prod(node.shape or (0,)) < MOST_ELEMENTS
     }
     groups: dict[Hashable, list[Matrix]] = {}
     taken: set[Node] = set()
-    read = side_by_side(plan)
-    if not read:
-        return []
     for width, nodes in read:
         kinds = {small.get(node) for node in nodes}
         if len(kinds) == 1 and None not in kinds and taken.isdisjoint(nodes):
@@ -148,6 +151,11 @@ def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Map
         if node not in taken:
             groups.setdefault(kind, []).append(_matrix([node], [math.prod(node.shape or ())]))
     return [Flat(tuple(group)) for group in groups.values() if sum(len(matrix.names) for matrix in group) > 1]
+
+
+def _is_matrix(node: Node) -> bool:
+    """Return whether a parameter has several elements along more than one axis."""
+    return sum(size > 1 for size in node.shape or ()) > 1
 
 
 def _matrix(nodes: list[Node], widths: list[int]) -> Matrix:

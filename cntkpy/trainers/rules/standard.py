@@ -38,7 +38,7 @@ def sgd() -> Rule:
     def apply(weight: Array, gradient: Array, state: State, scalars: StepScalars) -> tuple[Array, State]:
         return weight - scalars.rate * gradient, state
 
-    return Rule(_nothing, apply, of_each_row(apply), alone=True)
+    return Rule(_nothing, apply, of_each_row(apply), alone=True, elementwise=True)
 
 
 def kept_gradient() -> Rule:
@@ -58,7 +58,7 @@ def adagrad(epsilon: float) -> Rule:
         total = state["a"] + g * g
         return weight - _rate(scalars) * g / (jnp.sqrt(total) + epsilon), {"a": total}
 
-    return Rule(zeros("a"), apply, of_each_row(apply), alone=True)
+    return Rule(zeros("a"), apply, of_each_row(apply), alone=True, elementwise=True)
 
 
 def rmsprop(rho: float, epsilon: float) -> Rule:
@@ -69,7 +69,7 @@ def rmsprop(rho: float, epsilon: float) -> Rule:
         square = rho * state["a"] + (1 - rho) * g * g
         return weight - _rate(scalars) * g / (jnp.sqrt(square) + epsilon), {"a": square}
 
-    return Rule(zeros("a"), apply, None)
+    return Rule(zeros("a"), apply, None, elementwise=True)
 
 
 def _adam_start(weight: Array) -> State:
@@ -104,7 +104,7 @@ def adam(beta: float, epsilon: float, per_sample: bool = False, unit_gain: bool 
         changed = {"m": first, "v": second, "mean": ones, "square": square}
         return weight - _rate(scalars) * (first / ones if unit_gain else first) / scale, changed
 
-    return Rule(_adam_start, apply, None)
+    return Rule(_adam_start, apply, None, elementwise=True)
 
 
 def _first(g: Array, state: State, scalars: StepScalars, unit_gain: bool) -> tuple[Array, Array]:
@@ -123,7 +123,7 @@ def adamax(beta: float, epsilon: float, per_sample: bool = False, unit_gain: boo
         change = (first / ones if unit_gain else first) / (largest + epsilon)
         return weight - _rate(scalars) * change, {**state, "m": first, "v": largest, "mean": ones}
 
-    return Rule(_adam_start, apply, None)
+    return Rule(_adam_start, apply, None, elementwise=True)
 
 
 def adadelta(rho: float, epsilon: float) -> Rule:
@@ -139,4 +139,4 @@ def adadelta(rho: float, epsilon: float) -> Rule:
         changes = rho * state["x"] + (1 - rho) * change * change
         return weight - _rate(scalars) * change, {"a": square, "x": changes}
 
-    return Rule(zeros("a", "x"), apply, None)
+    return Rule(zeros("a", "x"), apply, None, elementwise=True)

@@ -85,11 +85,8 @@ class Update:
         """Return the common properties of parameters that are updated as one array; None: this one must be alone."""
         group = self.groups.get(name)
         r, rule = self.regularisation if group is None else group.regularisation, self.rule_of(name)
-        if not rule.alone or r.noise or (np.isfinite(r.clipping) and not r.clip_elements):
+        if not rule.elementwise or r.noise or (np.isfinite(r.clipping) and not r.clip_elements):
             return None
-        like = np.zeros((2, 3))
-        if any(np.shape(array) != like.shape for array in rule.start(like).values()):
-            return None  # what a parameter has one number of cannot be one number for several
         return -1 if group is None else group.index, self.multipliers[name], name in r.unregularised
 
     def with_flat(self, flats: Sequence[Flat]) -> Update:

@@ -53,12 +53,15 @@ class Rule(NamedTuple):
     - `apply_rows(weight, gradient, state, scalars, real)`: the same for the rows of a matrix that a sparse input
       touches; `real` (rows, 1) is False for rows that are padding. None: all rows are updated always.
     - `alone`: what `apply_rows` makes of a row does not depend on the other rows.
+    - `elementwise`: what `apply` makes of an element does not depend on the others. Numbers of the state are the same
+      for all parameters, if they are before the first update.
     """
 
     start: Callable[[Array], State]
     apply: Apply
     apply_rows: ApplyRows | None
     alone: bool = False
+    elementwise: bool = False
 
 
 def update_rows(
@@ -127,7 +130,7 @@ def momentum(unit_gain: bool = True, by_rows: bool = True) -> Rule:
         smoothed = scalars.momentum * state["v"] + (1 - scalars.momentum) * gradient
         return weight - scalars.rate * smoothed, {"v": smoothed}
 
-    return Rule(zeros("v"), apply, apply_rows if by_rows else None, alone=by_rows)
+    return Rule(zeros("v"), apply, apply_rows if by_rows else None, alone=by_rows, elementwise=True)
 
 
 def nesterov(unit_gain: bool = True, by_rows: bool = True) -> Rule:
@@ -138,7 +141,7 @@ def nesterov(unit_gain: bool = True, by_rows: bool = True) -> Rule:
         velocity = scalars.momentum * state["v"] + step
         return weight - scalars.momentum * velocity - step, {"v": velocity}
 
-    return Rule(zeros("v"), apply, of_each_row(apply) if by_rows else None, alone=by_rows)
+    return Rule(zeros("v"), apply, of_each_row(apply) if by_rows else None, alone=by_rows, elementwise=True)
 
 
 def gain(unit_gain: bool, scalars: StepScalars) -> Array | float:
@@ -159,7 +162,7 @@ def adagrad(normalise: bool) -> Rule:
         scale = 1 / jnp.sqrt(total + 1e-16)
         return weight - scalars.rate / _mean(scale, normalise) * gradient * scale, {"a": total}
 
-    return Rule(zeros("a"), apply, _adagrad_rows(normalise), alone=not normalise)
+    return Rule(zeros("a"), apply, _adagrad_rows(normalise), alone=not normalise, elementwise=not normalise)
 
 
 def _adagrad_rows(normalise: bool) -> ApplyRows:
@@ -197,7 +200,7 @@ def rmsprop(normalise: bool, gamma: float, increase: float, decrease: float, lar
         weight = weight - scalars.rate / _mean(scale, normalise) * gradient * scale
         return weight, {"a": mean_square, "s": sign, "t": step, "started": jnp.ones((), bool)}
 
-    return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise)
+    return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise, elementwise=not normalise)
 
 
 def fsadagrad(time_constant: float, target: float, normalise: bool = True, unit_gain: bool = True) -> Rule:
@@ -229,7 +232,7 @@ def fsadagrad(time_constant: float, target: float, normalise: bool = True, unit_
         kept = jnp.where(scalars.momentum > 0, smoothed, state["p"])
         return weight - scalars.rate * step, {"a": mean_square, "p": kept, "c": count}
 
-    return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise)
+    return Rule(start, apply, _adagrad_rows(normalise), alone=not normalise, elementwise=True)
 
 
 def clip(gradient: Array, limit: Array, by_element: bool) -> Array:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jax import Array, ShapeDtypeStruct
 
     from cntkpy.trainers.rules.update_step import Update
+    from cntkpy.trainers.rules.updates import Rule
     from cntkpy.trainers.step.strategy import Strategy
 
 Arrays = dict[str, NDArray[Any]]
@@ -86,6 +87,7 @@ class StateArrays:
         unlike = [name for name in self.trained if name in saved and not self._fits(name, saved[name])]
         for name in unlike:
             del saved[name]
+        state = self._with_equal_numbers(state, saved)
         self.strategy.averaging.start_from(state.weights, saved)
         updates: dict[str, Named] = {}
         self._unused = {}
@@ -101,6 +103,19 @@ class StateArrays:
             else:
                 updates[name] = self.strategy.placement.start_update(self.update.rule_of(name), weight)
         return state._replace(updates=updates), unlike
+
+    def _with_equal_numbers(self, state: TrainState, saved: UpdateState) -> TrainState:
+        """Return a state whose vectors are of parameters that the update rule keeps the same numbers of; other vectors
+        are taken apart, for the parameters cannot share a number."""
+        unequal = [flat for flat in self.vectors if not _share_numbers(flat, saved, self.update.rule_of(flat.key))]
+        if not unequal:
+            return state
+        weights, place = dict(state.weights), self.strategy.placement.place
+        for flat in unequal:
+            vector = self.strategy.placement.fetch(weights.pop(flat.key))
+            weights |= {name: place(part) for name, part in flat.split(vector).items()}
+        self.vectors = [flat for flat in self.vectors if flat not in unequal]
+        return state._replace(weights=weights)
 
     def has_waiting_updates(self, state: TrainState) -> bool:
         """Return whether arrays that the update rule starts with are not placed yet."""
@@ -181,7 +196,7 @@ class StateArrays:
         for flat in self.vectors:
             state.weights[flat.key] = place(flat.join({n: arrays.pop(f"weight\n{n}") for n in flat.names}))
             for key in keys[flat.key]:
-                joined = flat.join({name: arrays.pop(f"update\n{name}\n{key}") for name in flat.names})
+                joined = _joined(flat, {name: arrays.pop(f"update\n{name}\n{key}") for name in flat.names})
                 state.updates[flat.key][key] = place(joined)
         for path in list(arrays):
             part, name, *key = path.split("\n")
@@ -215,7 +230,7 @@ def _updates_apart(
     named = dict(updates)
     for flat in flats:
         if flat.key in named:
-            arrays = {key: flat.split(fetch(value)) for key, value in named.pop(flat.key).items()}
+            arrays = {key: _split(flat, fetch(value)) for key, value in named.pop(flat.key).items()}
             named |= {name: {key: parts[name] for key, parts in arrays.items()} for name in flat.names}
     return dict(sorted(named.items()))
 
@@ -239,5 +254,27 @@ def _joined_update(
         return first, {}
     parts = flat.split(np.zeros(vector.shape, vector.dtype))
     arrays = {name: dict(updates.pop(name)) if name in updates else start(part) for name, part in parts.items()}
-    joined = {key: flat.join({name: arrays[name].pop(key) for name in flat.names}) for key in first}
-    return {key: np.asarray(array, vector.dtype) for key, array in joined.items()}, arrays
+    joined = {key: _joined(flat, {name: arrays[name].pop(key) for name in flat.names}) for key in first}
+    return {key: np.asarray(array, first[key].dtype) for key, array in joined.items()}, arrays
+
+
+def _share_numbers(flat: Flat, updates: dict[str, Named], rule: Rule) -> bool:
+    """Return whether the numbers of an update rule are the same for all parameters of a vector."""
+    start = rule.start(np.zeros((1,)))
+    numbers = {key: value for key, value in start.items() if not np.shape(value)}
+    return all(
+        np.array_equal(updates.get(name, numbers)[key], updates.get(flat.names[0], numbers)[key])
+        for key in numbers
+        for name in flat.names
+    )
+
+
+def _joined(flat: Flat, arrays: Named) -> NDArray[Any]:
+    """Return the vector of arrays by name, or the number that is the same for all of them."""
+    first = np.asarray(arrays[flat.names[0]])
+    return flat.join(arrays) if first.ndim else first
+
+
+def _split(flat: Flat, array: HostArray) -> Named:
+    """Return by name the parts of a vector, or copies of a number."""
+    return flat.split(array) if np.ndim(array) else {name: np.array(array) for name in flat.names}

@@ -67,3 +67,16 @@ def test_networks_without_loops_have_no_vector(sketch) -> None:
     h = sketch("Plus", sketch("Times", sketch.parameter("w", 3, 2), x), sketch.parameter("b", 3, 1))
     sketch("SumElements", h, name="cost")
     assert flat_parameters(sketch.network.validate(), ["cost"], {"w": 0, "b": 0}) == []
+
+
+def test_loops_whose_gates_are_one_matrix_have_a_vector_of_matrices(sketch) -> None:
+    """Biases stay arrays of their own: their gradients are sums, which XLA rounds otherwise outside of the update."""
+    x = sketch.input("x", 2)
+    past = sketch("PastValue", x, name="past", dims=(3,), timeStep=1)
+    total = sketch("Plus", sketch("Times", sketch.parameter("w", 3, 2), x), sketch.parameter("b", 3, 1))
+    h = sketch("Tanh", sketch("Plus", total, sketch("Times", sketch.parameter("r", 3, 3), past)), name="h")
+    past.inputs = [h]
+    sketch("SumElements", sketch("Times", sketch.parameter("o", 1, 3), h), name="cost")
+    names = ("w", "b", "r", "o")
+    (vector,) = flat_parameters(sketch.network.validate(), ["cost"], dict.fromkeys(names, 0))
+    assert sorted(vector.names) == ["r", "w"]

@@ -11,8 +11,9 @@ from cntkpy.networks.builders.build import build_network
 from cntkpy.networks.compile import flat
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.initialize import SeedCounter
+from cntkpy.trainers.rules.standard import adam
 from cntkpy.trainers.rules.update_step import Regularisation
-from cntkpy.trainers.rules.updates import adagrad, momentum, rmsprop
+from cntkpy.trainers.rules.updates import adagrad, fsadagrad, momentum, rmsprop
 from cntkpy.trainers.step.state import EpochSettings
 from cntkpy.trainers.step.step import CompiledStep
 
@@ -68,6 +69,9 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"rule": adagrad(False), "regularisation": Regularisation(clipping=0.01, l2=0.1, l1=0.01)},
     {"regularisation": Regularisation(l2=0.1, unregularised=frozenset(["a.b"]))},
+    {"rule": fsadagrad(100.0, 1.0)},
+    {"rule": adam(0.9, 1e-8)},
+    {"rule": rmsprop(False, 0.9, 1.2, 0.75, 10.0, 0.1)},
 ]
 
 
@@ -128,7 +132,25 @@ def test_values_set_while_training_are_taken() -> None:
     same({k: v for k, v in before.items() if k != node.name}, {k: v for k, v in after.items() if k != node.name})
 
 
-def test_what_has_one_number_for_a_parameter_stays_alone() -> None:
+def test_parameters_whose_elements_depend_on_each_other_stay_alone() -> None:
     assert not Training(rule=rmsprop(True, 0.9, 1.2, 0.75, 10.0, 0.1)).vectors()
     assert not Training(regularisation=Regularisation(noise=0.1)).vectors()
     assert not Training(regularisation=Regularisation(clipping=1.0, clip_elements=False)).vectors()
+
+
+def test_parameters_with_numbers_of_their_own_stay_alone() -> None:
+    """A checkpoint has nothing of one parameter: the sum of samples that the rule keeps of it begins at 0.
+
+    Of t minibatches of n samples it is n (1 - exp(-t n / N)): here n = 6, two sequences on three time steps.
+    """
+    training, other = Training(rule=fsadagrad(100.0, 1.0)), Training(rule=fsadagrad(100.0, 1.0))
+    training.go_on()
+    updates = {name: {key: np.array(a) for key, a in u.items()} for name, u in training.step.updates().items()}
+    fresh = sorted(updates)[0]
+    del updates[fresh]
+    values = {name: np.array(value) for name, value in training.step.trained_values().items()}
+    assert training.vectors() and other.step.begin(values, updates) == [] and not other.vectors()
+    other.go_on()
+    sums = {name: float(u["c"]) for name, u in other.step.updates().items()}
+    np.testing.assert_allclose(sums.pop(fresh), 6 * (1 - np.exp(-0.12)), rtol=1e-12)
+    np.testing.assert_allclose(list(sums.values()), 6 * (1 - np.exp(-0.24)), rtol=1e-12)

@@ -116,7 +116,7 @@ def entered(evaluator: Evaluator, roots: Iterable[NodeValue], current: Current |
             continue
         seen.add(node)
         network.enter(evaluator, node)
-        inputs = yield attach_inputs(node)
+        inputs = node.inputs if isinstance(node.inputs, tuple) else (yield attach_inputs(node))
         if current is not None:
             node.inputs = inputs = tuple(current(operand) for operand in inputs)
         waiting.extend(inputs)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from cntkpy.cntk_config.base.diagnostics import suggestion
-from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.evaluate import Class, Evaluator, Result, Step
 from cntkpy.networks.builders.brainscript.language.parameters import flattened, integer, of_type, parameter, place_of
 from cntkpy.networks.builders.brainscript.language.values import (
     PENDING,
@@ -83,10 +83,11 @@ class NodeMaker:
             yield self._start(evaluator, record, node)
         elif operation.later:
             node.inputs = Later(evaluator, record)
-            return (yield _tagged(evaluator, record, node))
         elif not operation.leaf:
             node.inputs = yield inputs_of(evaluator, record, node)
-        return (yield _tagged(evaluator, record, node))
+        tag = yield of_type(evaluator, str, record, "tag", origin)
+        node.tags = (tag,) if tag else ()
+        return node
 
     def _start(self, evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
         origin = node.origin
@@ -157,12 +158,6 @@ def _warn_of_idle(evaluator: Evaluator, record: Record, node: NodeValue, kind: s
         evaluator.messages.warn("IgnoredParameter", message, place, f"{hint}, or leave out {name}")
 
 
-def _tagged(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
-    tag = yield of_type(evaluator, str, record, "tag", node.origin)
-    node.tags = (tag,) if tag else ()
-    return node
-
-
 def inputs_of(evaluator: Evaluator, record: Record, node: NodeValue) -> Step:
     """Return the inputs of a node, with numbers as constants."""
     operands = yield parameter(evaluator, record, "inputs", node.origin)
@@ -194,17 +189,24 @@ def attach_inputs(node: NodeValue) -> Step:
     return node.inputs
 
 
-def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origin: Origin) -> Step:
+def _attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origin: Origin) -> Result:
+    """Return the value of an attribute, or the step that gives it."""
     default = PENDING if attribute.default is REQUIRED else attribute.default
     if default is not PENDING and record.find(attribute.name) is None:
         return () if attribute.type == INTEGERS and not isinstance(default, tuple) else cast("Any", default)
     name = attribute.name
     if attribute.type == INTEGER:
-        return (yield integer(evaluator, record, name, origin))
+        return integer(evaluator, record, name, origin)
     if attribute.type == REAL:
-        return (yield of_type(evaluator, float, record, name, origin))
+        return of_type(evaluator, float, record, name, origin)
     if attribute.type == BOOLEAN:
-        return (yield of_type(evaluator, bool, record, name, origin))
+        return of_type(evaluator, bool, record, name, origin)
+    return _long_attribute(evaluator, record, attribute, origin)
+
+
+def _long_attribute(evaluator: Evaluator, record: Record, attribute: Attribute, origin: Origin) -> Step:
+    """Return the value of an attribute that is a text or has several values."""
+    name = attribute.name
     if attribute.type == TEXT:
         value = yield parameter(evaluator, record, name, origin)
         if isinstance(value, NodeValue):  # its name may not be known yet

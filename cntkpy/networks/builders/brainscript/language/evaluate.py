@@ -1,13 +1,15 @@
 """Evaluation of expressions: when they are needed, and at most once. `expressions` says what each kind means.
 
 Evaluation may nest as deep as a program asks: every step is a generator that yields the steps it depends on, and `run`
-keeps them on a list of its own, so that Python's stack does not grow with the program's.
+keeps them on a list of its own, so that Python's stack does not grow with the program's. What is known without a step
+is returned as it is, and may be yielded like a step: no value is a generator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import GeneratorType
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError
@@ -17,11 +19,14 @@ from cntkpy.networks.builders.brainscript.language.messages import Messages
 from cntkpy.networks.builders.brainscript.language.parse import source_of
 from cntkpy.networks.builders.brainscript.language.source import Place
 from cntkpy.networks.builders.brainscript.language.syntax import (
+    ArrayLiteral,
     Call,
     Expression,
     Infix,
+    Lambda,
     Literal,
     Name,
+    RecordLiteral,
 )
 from cntkpy.networks.builders.brainscript.language.values import (
     PENDING,
@@ -37,6 +42,10 @@ from cntkpy.networks.builders.brainscript.language.values import (
 
 Step = Generator[Any, Any, Any]
 """A step of an evaluation: yields the steps it waits for, gets their values, returns its own."""
+STEP: type = GeneratorType
+"""Type of steps."""
+Result = Any
+"""A value, or the step that gives it."""
 
 MAX_DEPTH = 60_000
 """Number of evaluations that may wait for each other."""
@@ -46,6 +55,8 @@ MAX_ELEMENTS = 1_000_000
 """Number of elements of an array, at most, also after flattening."""
 MAX_TEXT = 10_000_000
 """Number of characters of a text, at most."""
+AT_ONCE = frozenset({Literal, RecordLiteral, ArrayLiteral, Lambda})
+"""Kinds of expressions that wait for nothing and cannot fail."""
 ENDLESS = ("TooDeep", "TooMany", "CircularReference")
 """Kinds of errors that belong to no value by itself."""
 
@@ -55,11 +66,11 @@ class Class:
     """A class that `new NAME record` can make.
 
     Args:
-        make: a step `(evaluator, record, origin)` that gives the value.
+        make: `(evaluator, record, origin)` gives the value, or the step that gives it.
         own_names: the members of the record start from the empty path, not from that of the expression.
     """
 
-    make: Callable[[Evaluator, Record, Origin], Step]
+    make: Callable[[Evaluator, Record, Origin], Result]
     own_names: bool = False
 
 
@@ -88,7 +99,8 @@ class Evaluator:
     """Evaluates expressions.
 
     Args:
-        meaning: for each kind of expression the step that evaluates it: `(evaluator, expression, scope, path)`.
+        meaning: for each kind of expression its value, or the step that gives it:
+            `(evaluator, expression, scope, path)`.
         classes: what `new` can make, by name.
         library: texts whose places mean nothing to the user; errors in them are shown at the call that led there.
         unsupported: names that programs may use elsewhere, and what to use instead.
@@ -97,7 +109,7 @@ class Evaluator:
 
     def __init__(
         self,
-        meaning: Mapping[type, Callable[..., Step]],
+        meaning: Mapping[type, Callable[..., Result]],
         classes: Mapping[str, Class],
         library: Iterable[Text] = (),
         unsupported: Mapping[str, str] | None = None,
@@ -115,12 +127,14 @@ class Evaluator:
         self.failures: Failures | None = None
         """Collects what an error has ended; None: nothing follows an error."""
 
-    def run(self, step: Step) -> Any:
-        """Return the value of a step, after all that it depends on.
+    def run(self, step: Result) -> Any:
+        """Return the value of a step, after all that it depends on; a value is returned as it is.
 
         Raises:
             ConfigError: what is wrong with the program, where, and which calls led there.
         """
+        if type(step) is not STEP:
+            return step
         waiting, value = self._waiting, None
         bottom = len(waiting)
         try:
@@ -136,8 +150,11 @@ class Evaluator:
                         return value
                     step = waiting.pop()
                 else:
-                    waiting.append(step)
-                    step, value = inner, None
+                    if type(inner) is STEP:
+                        waiting.append(step)
+                        step, value = inner, None
+                    else:
+                        value = inner
         except ConfigError as error:
             if self.failures is not None:
                 self.failures.error = error
@@ -156,18 +173,30 @@ class Evaluator:
         """Return the value of something that may be delayed."""
         if type(expression) is not Delayed:
             return expression
-        return expression.value if expression.value is not PENDING else self.run(self.force(expression, place))
+        return self.run(self.force(expression, place))
 
-    def evaluate(self, expression: Expression, scope: Scope, path: Path | None = None) -> Any:
+    def evaluate(self, expression: Expression | Applied, scope: Scope, path: Path | None = None) -> Any:
         """Return the value of an expression."""
-        return self.run(self.step(expression, scope, path))
+        return self.run(self._evaluated(expression, scope, path))
 
-    def step(self, expression: object, scope: object, path: Path | None) -> Step:
-        """Return the step that evaluates an expression."""
+    def _evaluated(self, expression: Expression | Applied, scope: Scope, path: Path | None) -> Step:
+        """Return the value of an expression, as a step: what is wrong with it is found while it runs."""
+        return (yield self.step(expression, scope, path))
+
+    def step(self, expression: object, scope: object, path: Path | None) -> Result:
+        """Return the value of an expression, or the step that gives it."""
         return self._meaning[type(expression)](self, expression, scope, path)
 
-    def force(self, delayed: Delayed, place: Place) -> Step:
-        """Return the value of a delayed expression, which `place` asks for."""
+    def force(self, delayed: Delayed, place: Place) -> Result:
+        """Return the value of a delayed expression, which `place` asks for, or the step that gives it."""
+        if delayed.value is PENDING and type(delayed.expression) in AT_ONCE:
+            delayed.value = self._meaning[type(delayed.expression)](
+                self, delayed.expression, delayed.scope, delayed.path
+            )
+        return delayed.value if delayed.value is not PENDING else self._forced(delayed, place)
+
+    def _forced(self, delayed: Delayed, place: Place) -> Step:
+        """Return the value of a delayed expression that may wait for others."""
         if delayed.value is not PENDING:
             return delayed.value
         if self.failures is not None and delayed in self.failures.delayed:
@@ -178,16 +207,23 @@ class Evaluator:
         delayed.busy = True
         self.messages.forcing.append(delayed)
         try:
-            value = delayed.value = yield self._meaning[type(delayed.expression)](
-                self, delayed.expression, delayed.scope, delayed.path
-            )
-        except GeneratorExit:
+            value = self._meaning[type(delayed.expression)](self, delayed.expression, delayed.scope, delayed.path)
+            if type(value) is STEP:
+                value = yield value
+            delayed.value = value
+        except (ConfigError, GeneratorExit) as ending:
+            self._note(ending)
             self._give_up(delayed)
             raise
         finally:
             delayed.busy = False
             self.messages.forcing.pop()
         return value
+
+    def _note(self, ending: BaseException) -> None:
+        """Keep the error that ends a step itself; where it ends one that the step waits for, `run` has kept it."""
+        if self.failures is not None and isinstance(ending, ConfigError):
+            self.failures.error = ending
 
     def _give_up(self, delayed: Delayed) -> None:
         """Keep the error of a value that cannot be computed, where errors are collected."""
@@ -207,9 +243,8 @@ class Evaluator:
         """Return the value of an expression if it is at hand, else the expression with what it needs to be
         evaluated.
         """
-        if isinstance(expression, Literal):
-            return expression.value
-        if isinstance(expression, Name | Infix):
+        kind = type(expression)
+        if kind is Name or kind is Infix or kind is Literal:
             value = at_hand(expression, scope)
             if value is not PENDING:
                 return value
@@ -227,23 +262,27 @@ class Evaluator:
 
     def enter(
         self, function: Function, names: dict[str, object], place: Place, scope: Scope, path: Path | None
-    ) -> Step:
-        """Return the step that evaluates the body of a function."""
+    ) -> Result:
+        """Return the value of the body of a function, or the step that gives it."""
         self._check_depth(place, scope)
         inside = Scope(names, function.scope, place, scope)
         body = function.body
-        step = self._meaning.get(type(body))
-        if step is not None:
-            inner = step(self, body, inside, path)
-            return inner if self.failures is None else self._watched(inner, body, inside)
-        assert callable(body)
-        return body(self, names, path, inside)
+        meaning = self._meaning.get(type(body))
+        if meaning is None:
+            assert callable(body)
+            return body(self, names, path, inside)
+        if type(body) in AT_ONCE:
+            return meaning(self, body, inside, path)
+        return self._entered(meaning, body, inside, path)
 
-    def _watched(self, step: Step, body: Any, inside: Scope) -> Step:
-        """Evaluate the body of a function; keep it where an error ends it."""
+    def _entered(self, meaning: Callable[..., Result], body: Any, inside: Scope, path: Path | None) -> Step:
+        """Evaluate the body of a function; keep it where an error ends it. It begins when `run` asks for it: calls of
+        functions by functions do not nest in Python."""
         try:
-            return (yield step)
-        except GeneratorExit:
+            value = meaning(self, body, inside, path)
+            return (yield value) if type(value) is STEP else value
+        except (ConfigError, GeneratorExit) as ending:
+            self._note(ending)
             if self.failures is not None:
                 self.failures.expressions.append((body, inside))
             raise
@@ -256,14 +295,14 @@ class Evaluator:
         place: Place,
         scope: Scope,
         path: Path | None,
-    ) -> Step:
-        """Return the value of a function for arguments that are values already, or delayed."""
+    ) -> Result:
+        """Return the value of a function, or the step that gives it; arguments are values already, or delayed."""
         if type(function) is not Function:
             raise self.messages.error("NoFunction", f"a function is expected, not {kind_of(function)}", place, scope)
         if len(positional) != len(function.parameters):
             raise wrong_count(self, function, None, len(positional), scope, place)
         names = {**dict(zip(function.parameters, positional, strict=True)), **function.defaults, **named}
-        return (yield self.enter(function, names, place, scope, path))
+        return self.enter(function, names, place, scope, path)
 
 
 def wrong_count(
@@ -311,4 +350,4 @@ def _default_text(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else "..."
 
 
-__all__ = ["Class", "Evaluator", "Step", "usage"]
+__all__ = ["STEP", "Class", "Evaluator", "Result", "Step", "usage"]

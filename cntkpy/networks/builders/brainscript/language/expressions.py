@@ -20,6 +20,7 @@ from cntkpy.networks.builders.brainscript.language.evaluate import (
     MAX_TEXT,
     Class,
     Evaluator,
+    Result,
     Step,
     usage,
     wrong_count,
@@ -59,18 +60,15 @@ from cntkpy.networks.builders.brainscript.language.values import (
 )
 
 
-def _literal(evaluator: Evaluator, e: Literal, scope: Scope, path: Path | None) -> Step:
+def _literal(evaluator: Evaluator, e: Literal, scope: Scope, path: Path | None) -> Result:
     return e.value
-    yield
 
 
-def _name(evaluator: Evaluator, e: Name, scope: Scope, path: Path | None) -> Step:
+def _name(evaluator: Evaluator, e: Name, scope: Scope, path: Path | None) -> Result:
     value = scope.find(e.name)
     if value is None:
         raise _unknown(evaluator, e, scope)
-    if type(value) is Delayed:
-        return value.value if value.value is not PENDING else (yield evaluator.force(value, e.place))
-    return value
+    return evaluator.force(value, e.place) if type(value) is Delayed else value
 
 
 def _unknown(evaluator: Evaluator, e: Name, scope: Scope) -> ConfigError:
@@ -214,9 +212,7 @@ def _select(evaluator: Evaluator, e: Select, scope: Scope, path: Path | None) ->
                     e.place,
                     f"write {e.name} without the record",
                 )
-        if type(member) is Delayed:
-            return member.value if member.value is not PENDING else (yield evaluator.force(member, e.place))
-        return member
+        return (yield evaluator.force(member, e.place)) if type(member) is Delayed else member
     if isinstance(value, Object):
         try:
             member = value.member(e.name)
@@ -263,15 +259,24 @@ def _subscript(evaluator: Evaluator, e: Subscript, scope: Scope, path: Path | No
         valid = f"valid are {array.first} to {last}" if array.items else "the array is empty"
         raise evaluator.messages.error("BadIndex", f"index {number} is out of range; {valid}", e.place, scope)
     element = array.items[number - array.first]
-    if type(element) is Delayed:
-        return element.value if element.value is not PENDING else (yield evaluator.force(element, e.place))
-    return element
+    return (yield evaluator.force(element, e.place)) if type(element) is Delayed else element
 
 
-def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Step:
+def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Result:
     function = at_hand(e.function, scope)
-    if function is PENDING:
-        function = yield evaluator.step(e.function, scope, path)
+    return (
+        _awaited_call(evaluator, e, scope, path)
+        if function is PENDING
+        else _called(evaluator, function, e, scope, path)
+    )
+
+
+def _awaited_call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Step:
+    function = yield evaluator.step(e.function, scope, path)
+    return (yield _called(evaluator, function, e, scope, path))
+
+
+def _called(evaluator: Evaluator, function: Any, e: Call, scope: Scope, path: Path | None) -> Result:
     if type(function) is not Function:
         message = f"only functions can be called, not {kind_of(function)}"
         hint = "a bracket at the start of a line continues the line before" if "\n" in e.place.string else None
@@ -289,13 +294,12 @@ def _call(evaluator: Evaluator, e: Call, scope: Scope, path: Path | None) -> Ste
         if name not in function.defaults:
             raise _unknown_argument(evaluator, function, name, place, scope)
         names[name] = evaluator.delayed(argument, scope, (path, "." + name))
-    return (yield evaluator.enter(function, names, e.place, scope, path))
+    return evaluator.enter(function, names, e.place, scope, path)
 
 
-def _lambda(evaluator: Evaluator, e: Lambda, scope: Scope, path: Path | None) -> Step:
+def _lambda(evaluator: Evaluator, e: Lambda, scope: Scope, path: Path | None) -> Result:
     defaults = {name: evaluator.delayed(default, scope, (path, "." + name)) for name, default in e.defaults}
     return Function(e.name, e.parameters, defaults, e.body, scope, e.place)
-    yield
 
 
 def _new(evaluator: Evaluator, e: New, scope: Scope, path: Path | None) -> Step:
@@ -310,22 +314,20 @@ def _new(evaluator: Evaluator, e: New, scope: Scope, path: Path | None) -> Step:
     return (yield class_.make(evaluator, record, Origin(path, e.place, scope)))
 
 
-def _record(evaluator: Evaluator, e: RecordLiteral, scope: Scope, path: Path | None) -> Step:
+def _record(evaluator: Evaluator, e: RecordLiteral, scope: Scope, path: Path | None) -> Result:
     names: dict[str, Any] = {}
     record = Record(names, scope, e.place, path)
     for name, member in e.members.items():
         value = member.value
         names[name] = value.value if type(value) is Literal else Delayed(value, record, (path, "." + name))
     return record
-    yield
 
 
-def _array(evaluator: Evaluator, e: ArrayLiteral, scope: Scope, path: Path | None) -> Step:
+def _array(evaluator: Evaluator, e: ArrayLiteral, scope: Scope, path: Path | None) -> Result:
     items = [evaluator.delayed(item, scope, (path, f"[{i}]")) for i, item in enumerate(e.items)]
     if evaluator.failures is not None:
         evaluator.failures.neighbours.update((item, items) for item in items if type(item) is Delayed)
     return Array(items)
-    yield
 
 
 def _range(evaluator: Evaluator, e: Range, scope: Scope, path: Path | None) -> Step:
@@ -350,8 +352,8 @@ def _unparsed(evaluator: Evaluator, e: Unparsed, scope: Scope, path: Path | None
     return (yield evaluator.step(e.expression, scope, path))
 
 
-def _applied(evaluator: Evaluator, e: Applied, scope: Scope, path: Path | None) -> Step:
-    return (yield evaluator.apply(e.function, e.positional, e.named, e.place, scope, path))
+def _applied(evaluator: Evaluator, e: Applied, scope: Scope, path: Path | None) -> Result:
+    return evaluator.apply(e.function, e.positional, e.named, e.place, scope, path)
 
 
 def _unknown_argument(evaluator: Evaluator, function: Function, name: str, place: Place, scope: Scope) -> ConfigError:
@@ -363,7 +365,7 @@ def _unknown_argument(evaluator: Evaluator, function: Function, name: str, place
     return evaluator.messages.error("UnknownArgument", f"{subject} has no parameter '{name}'", place, scope, hint)
 
 
-MEANING: dict[type, Callable[..., Step]] = {
+MEANING: dict[type, Callable[..., Result]] = {
     Literal: _literal,
     Name: _name,
     Prefix: _prefix,

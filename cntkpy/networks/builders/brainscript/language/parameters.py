@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cntkpy.networks.builders.brainscript.language.evaluate import MAX_ELEMENTS, Evaluator, Step
+from cntkpy.networks.builders.brainscript.language.evaluate import MAX_ELEMENTS, STEP, Evaluator, Result, Step
 from cntkpy.networks.builders.brainscript.language.source import Place
 from cntkpy.networks.builders.brainscript.language.syntax import Name
 from cntkpy.networks.builders.brainscript.language.values import (
@@ -20,8 +20,9 @@ from cntkpy.networks.builders.brainscript.language.values import (
 )
 
 
-def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Step:
-    """Return the value of a parameter of a class: a member of its record, or a name of the scopes around it.
+def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Result:
+    """Return the value of a parameter of a class: a member of its record, or a name of the scopes around it; or the
+    step that gives it.
 
     Raises:
         ConfigError: it is not there and has no default.
@@ -37,16 +38,20 @@ def parameter(evaluator: Evaluator, record: Record, name: str, origin: Origin, d
                 f"add {name} = ... to the record",
             )
         return default
-    if type(member) is Delayed:
-        return member.value if member.value is not PENDING else (yield evaluator.force(member, origin.place))
-    return member
+    return evaluator.force(member, origin.place) if type(member) is Delayed else member
 
 
 def of_type(
     evaluator: Evaluator, kind: type, record: Record, name: str, origin: Origin, default: object = PENDING
-) -> Step:
-    """Return a parameter that must be a number (float), a text (str) or a truth value (bool)."""
-    value = yield parameter(evaluator, record, name, origin, default)
+) -> Result:
+    """Return a parameter that must be a number (float), a text (str) or a truth value (bool), or the step that gives
+    it."""
+    value = parameter(evaluator, record, name, origin, default)
+    return value if type(value) is kind else _of_type(evaluator, kind, value, record, name, origin)
+
+
+def _of_type(evaluator: Evaluator, kind: type, asked: Result, record: Record, name: str, origin: Origin) -> Step:
+    value = yield asked
     if type(value) is not kind:
         wanted = {float: "a number", str: "a text", bool: "true or false"}[kind]
         place, scope = place_of(evaluator, record, name, origin)
@@ -54,9 +59,16 @@ def of_type(
     return value
 
 
-def integer(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Step:
-    """Return a parameter that must be a whole number."""
-    value = yield parameter(evaluator, record, name, origin, default)
+def integer(evaluator: Evaluator, record: Record, name: str, origin: Origin, default: object = PENDING) -> Result:
+    """Return a parameter that must be a whole number, or the step that gives it."""
+    value = parameter(evaluator, record, name, origin, default)
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return _integer(evaluator, value, record, name, origin)
+
+
+def _integer(evaluator: Evaluator, asked: Result, record: Record, name: str, origin: Origin) -> Step:
+    value = yield asked
     place, scope = place_of(evaluator, record, name, origin)
     return whole_number(evaluator, value, f"'{name}'", place, scope)
 
@@ -89,8 +101,9 @@ def whole_number(evaluator: Evaluator, value: object, subject: str, place: Place
     return int(value)
 
 
-def flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | None, subject: str) -> Step:
-    """Return the elements of an array and of the arrays in it; a single value is one element.
+def flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | None, subject: str) -> Result:
+    """Return the elements of an array and of the arrays in it, or the step that gives them; a single value is one
+    element.
 
     Args:
         value: the array or value.
@@ -98,12 +111,18 @@ def flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | 
         scope: the scope there.
         subject: name of the elements in messages.
     """
+    return _flattened(evaluator, value, place, scope, subject) if type(value) in (Array, Delayed) else [value]
+
+
+def _flattened(evaluator: Evaluator, value: object, place: Place, scope: Scope | None, subject: str) -> Step:
     result: list[Any] = []
     stack, arrays = [value], 0
     while stack:
         value = stack.pop()
         if type(value) is Delayed:
-            value = value.value if value.value is not PENDING else (yield evaluator.force(value, place))
+            value = evaluator.force(value, place)
+            if type(value) is STEP:
+                value = yield value
         if type(value) is not Array:
             result.append(value)
             if len(result) > MAX_ELEMENTS:

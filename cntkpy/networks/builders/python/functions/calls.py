@@ -92,7 +92,7 @@ def call(function: str | Function, *arguments: object, name: str = "", **named: 
         unknown = [key for key in keywords if key not in procedure.defaults]
         if unknown:
             raise CallError("UnknownArgument", f"{procedure.name} has no parameter '{unknown[0]}'")
-        return evaluator.run(evaluator.step(Applied(place, procedure, positional, keywords), scope, path))
+        return evaluator.evaluate(Applied(place, procedure, positional, keywords), scope, path)
     except ConfigError as error:
         kind = CallError if str(error.kind) == "WrongArguments" else UserError
         raise kind(str(error.kind), error.message, hint=error.hint) from None
