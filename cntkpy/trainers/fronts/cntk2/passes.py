@@ -60,7 +60,7 @@ class TrainingPass:
         """Return the computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
-        key = jax.random.key(values.draws.passes)
+        key = jax.random.fold_in(jax.random.key(values.draws.number), values.draws.passes)
         state = network_state(values.network) | values.draws.trained
         inputs = network_parameters(values.network), state, batch, key
         return cls(values, kept, inputs, stack)

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
 from cntkpy.networks.builders.python.functions.function import Function, as_function
+from cntkpy.networks.builders.python.functions.graph import MASK_SEEDS
 from cntkpy.networks.graph.network import Network
 from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
@@ -39,7 +40,7 @@ class Trainer(Tested):
 
     Attributes:
         queue: the minibatches on their way through the compiled step.
-        seed: of random masks.
+        seed: of random masks: 0 for the first trainer of a program, then 1, 2, ...
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Trainer(Tested):
         self._updates = Updates(self._training, self.learners, self.workers, self.progress_writers)
         self._last_minibatch = LastMinibatch()
         self._shown = ShownOutputs()
-        self.seed = 0
+        self.seed = MASK_SEEDS.next() - 1
 
     def __repr__(self) -> str:
         metric = f", metric={self.evaluation_function!r}" if self.evaluation_function is not None else ""
