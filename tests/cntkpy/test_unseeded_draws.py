@@ -95,6 +95,18 @@ def test_networks_with_a_seed_draw_the_same() -> None:
     np.testing.assert_allclose(drawn[2], drawn[0], rtol=1e-6)
 
 
+def test_a_seed_of_a_function_decides_in_each_trainer() -> None:
+    """Masks with a seed are those of another trainer's functions with this seed."""
+    trained = []
+    for _ in range(2):
+        parameter = C.parameter(200, init=0)
+        loss = C.reduce_sum(C.dropout(X, 0.5, seed=3) * parameter)
+        trainer = C.Trainer(None, loss, [C.sgd([parameter], C.learning_parameter_schedule_per_sample(-1))])
+        trainer.train_minibatch(ONES)
+        trained.append(parameter.value)
+    np.testing.assert_array_equal(trained[0], trained[1])
+
+
 def test_trainers_test_with_other_numbers() -> None:
     assert abs(_tested(0) - _tested(1)) > 1e-3
 

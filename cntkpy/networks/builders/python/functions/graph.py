@@ -72,6 +72,11 @@ def set_seed(first: int) -> None:
         counter.count = first - 1
 
 
+def names_seed(roots: Iterable[NodeValue]) -> bool:
+    """Return whether some nodes depend on one that draws with a seed of its own, whatever else draws."""
+    return any(node.options.get("seed") for node in ordered(roots))
+
+
 @dataclass
 class Model:
     """A network with the values it is made of.
