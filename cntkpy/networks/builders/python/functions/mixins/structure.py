@@ -77,6 +77,11 @@ class Structure:
         """Its only node."""
         raise NotImplementedError
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a sample."""
+        raise NotImplementedError
+
     def _leaves(self) -> list[Any]:
         """Return the leaves that it depends on, in the order of a walk."""
         raise NotImplementedError
@@ -115,7 +120,8 @@ class Structure:
         A block has its parameters and constants, and what it was applied to.
         """
         inputs = self._operands()
-        if any(has_value(operand.root) and 0 in (operand.root.shape or ()) for operand in inputs):
+        leaves = [operand.roots[0] for operand in inputs if has_value(operand.roots[0])]
+        if any(0 in (leaf.shape or ()) for leaf in leaves):
             for root in self.roots:
                 with suppress(UserError):  # a placeholder is left: sizes stay unknown
                     _ = self._of(root).shape  # parameters take their sizes from what they are used with
