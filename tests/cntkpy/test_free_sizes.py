@@ -8,6 +8,7 @@ import pytest
 
 import cntkpy.compat.cntk as C
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.builders.python.functions import function as function_module
 from cntkpy.networks.builders.python.functions.free_files import sized_with_marks
 from cntkpy.networks.files.model_file import save_model
 from tests.cntkpy.test_dynamic_axes import differences, same
@@ -643,3 +644,19 @@ def test_the_shape_of_an_unfinished_step_over_free_steps() -> None:
         for index in range(n):
             value = data[:, index] @ w + value @ u
         same(last.eval({x: data}), value, np.float32)
+
+
+def test_a_shape_with_free_sizes_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes are tried in the whole network below, so that a deep network asks for each shape once."""
+    x = C.input_variable((3, C.FreeDimension, C.FreeDimension))
+    pictures = C.layers.Convolution2D((3, 3), 8, pad=True)(x)
+    waiting = C.placeholder()
+    both = pictures + waiting
+    assert pictures.shape == (8, -3, -3)
+    with pytest.raises(UserError, match="the shape is not known"):
+        _ = both.shape
+    real, tried = function_module.free_shape, []
+    monkeypatch.setattr(function_module, "free_shape", lambda root: tried.append(root) or real(root))
+    assert (pictures.shape, pictures.output.shape, tried) == ((8, -3, -3), (8, -3, -3), [])
+    both.replace_placeholders({waiting: C.input_variable((8, 1, C.FreeDimension))})
+    assert (both.shape, len(tried)) == ((8, -3, -3), 1)

@@ -94,3 +94,15 @@ def test_arguments_hold_placeholders() -> None:
     assert len(C.layers.LSTM(2).arguments) == 3
     named = C.Function(lambda a: {"p": a + 1, "q": a * 2})(C.input_variable(2))
     assert [output.name for output in named.outputs] == ["p", "q"]
+
+
+def test_inputs_of_a_block_have_their_sizes_before_anything_is_computed() -> None:
+    """Programs walk through a graph and look at parameters, before they ask the function for anything else."""
+    z = C.layers.Sequential([C.layers.Dense(4, name="first"), C.layers.Dense((2, 3))])(C.input_variable(5))
+    weights, bias, hidden = z.root_function.inputs
+    assert str(weights) == "Parameter('W', [], [4 x 2 x 3])"
+    assert (weights.shape, bias.shape, hidden.shape) == ((4, 2, 3), (2, 3), (4,))
+    assert [leaf.shape for leaf in C.layers.Dense(4)(C.input_variable(5)).inputs] == [(5, 4), (4,), (5,)]
+    assert C.layers.Dense(4)(C.placeholder()).root_function.inputs[0].shape == (-1, 4)
+    times = C.times(C.input_variable(3), C.parameter((-1, 2)))
+    assert times.root_function.inputs[1].shape == (3, 2)

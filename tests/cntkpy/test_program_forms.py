@@ -428,3 +428,31 @@ def test_names_of_betas_with_one_warning(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match="use restore"):
         z.restore_model(tmp_path / "m")
     np.testing.assert_array_equal(z.W.value, w)
+
+
+def test_a_layer_whose_placeholders_were_replaced_is_a_model() -> None:
+    """Tutorials of 2.0 make a criterion of a layer and a placeholder, replace both, and train the layer."""
+    data, labels = np.eye(3, 4, dtype=F), np.eye(3, dtype=F)
+    model = C.layers.Dense(3, init=0.25)
+    label = C.placeholder(name="labels")
+    criterion = C.combine([C.cross_entropy_with_softmax(model, label), C.classification_error(model, label)])
+    x, y = C.input_variable(4), C.input_variable(3)
+    with pytest.raises(UserError, match="is a Function, not Dense"):
+        C.Trainer(model, C.squared_error(model(x), y), C.sgd([C.parameter(1)], 0.5))
+    criterion.replace_placeholders({one: y if one.name == "labels" else x for one in criterion.placeholders})
+    trainer = C.Trainer(model, criterion, C.sgd(model.parameters, C.learning_parameter_schedule_per_sample(0.5)))
+    trainer.train_minibatch({x: data, y: labels})
+    gradient = data.T @ (1 / 3 - labels)  # of a softmax of equal values
+    np.testing.assert_allclose(model.W.value, 0.25 - 0.5 * gradient, rtol=1e-5)
+    assert trainer.model.shape == (3,)
+
+
+def test_defaults_that_betas_gave_layers() -> None:
+    """`init=init_default_or_glorot_uniform`: that of `default_options`, else this."""
+    with pytest.warns(DeprecationWarning, match="use .*default_override_or"):
+        start, bias = C.layers.init_default_or_glorot_uniform, C.init_bias_default_or_0
+    x = C.input_variable(2)
+    assert C.layers.Dense(3, init=start, init_bias=bias)(x).b.value.tolist() == [0, 0, 0]
+    with C.layers.default_options(init=0.5, init_bias=2):
+        z = C.layers.Dense(3, init=start, init_bias=bias)(x)
+    assert (z.W.value.tolist(), z.b.value.tolist()) == ([[0.5] * 3] * 2, [2, 2, 2])

@@ -241,6 +241,8 @@ def test_parameters_and_constants_are_instances() -> None:
     kinds = [(isinstance(v, C.Parameter), isinstance(v, C.Constant)) for v in (z.out.W, one, z)]
     assert kinds == [(True, False), (False, True), (False, False)]
     assert isinstance(C.Parameter((2,), init=1), C.Variable)
+    leaves = [C.input_variable(2), C.placeholder(), C.constant(1.0), z.out.W]
+    assert [isinstance(v, C.Function) for v in (*leaves, z, C.layers.Dense(2))] == [False] * 4 + [True] * 2
 
 
 def test_a_function_of_placeholders_has_a_shape_and_elements() -> None:

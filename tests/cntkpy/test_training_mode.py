@@ -336,7 +336,7 @@ def test_seeds_of_dropout() -> None:
     first, second = ([drawn(one) for one in made] for _ in range(2))
     for found in (first, second):
         assert [(one == found[0]).all() for one in found] == [True, True, False, False, True, True, False]
-        np.testing.assert_array_equal(found[3], found[6])
+        assert (found[3] != found[6]).any()
     assert (first[0] != second[0]).any()
     both = C.combine([made[0], made[1], made[2]])
     _, values = both.forward({x: ONES}, both.outputs, both.outputs)

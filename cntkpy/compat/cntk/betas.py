@@ -34,6 +34,17 @@ OLDER_NAMES = {"blocks": {"Input": "input_variable", "Parameter": "parameter", "
 """Operators that a module of a beta had under other names."""
 
 
+OLDER_DEFAULTS: dict[str, Callable[[], object]] = {
+    "activation_default_or_None": lambda: None,
+    "bias_default_or_True": lambda: True,
+    "init_bias_default_or_0": lambda: 0,
+    "init_default_or_glorot_uniform": lambda: vars(sys.modules[f"{PACKAGE}.initializer"])["glorot_uniform"](),
+    "initial_state_default_or_None": lambda: None,
+    "pad_default_or_False": lambda: False,
+}
+"""Defaults that betas gave the arguments of layers, by name, and what they are without `default_options`."""
+
+
 def _layer_stack(count: int, constructor: Callable[..., object]) -> Any:
     """Return a number of layers that a function makes, one after another."""
     return vars(sys.modules[f"{PACKAGE}.layers"])["For"](range(count), constructor)
@@ -49,6 +60,9 @@ def older_member(module: str, name: str) -> Any:
     if (module, name) == ("cntk.layers", "LayerStack"):
         warn_beta("cntk.layers.LayerStack(n, ...)", "cntk.layers.For(range(n), ...)")
         return _layer_stack
+    if name in OLDER_DEFAULTS and module in ("cntk", "cntk.layers"):
+        warn_beta(f"{module}.{name}", "cntk.default_options.default_override_or(value)")
+        return vars(sys.modules[f"{PACKAGE}.default_options"])["default_override_or"](OLDER_DEFAULTS[name]())
     if module == "cntk" and name in sys.modules[f"{PACKAGE}.layers.layers"].__all__:
         warn_beta(f"cntk.{name}", f"cntk.layers.{name}")
         return layers[name]

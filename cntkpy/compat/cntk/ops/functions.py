@@ -39,7 +39,10 @@ class _Kind(type):
         return layer
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, OwnFunction | Layer)
+        """Return whether it is a function or a layer; inputs, parameters, constants and placeholders are variables."""
+        if isinstance(instance, OwnFunction):
+            return not (instance.is_leaf or instance.is_placeholder)
+        return isinstance(instance, Layer)
 
 
 class Function(metaclass=_Kind):

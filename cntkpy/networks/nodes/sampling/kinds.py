@@ -75,6 +75,22 @@ def _not_drawn_yet(node: Node) -> dict[str, np.ndarray]:
     return {DRAWN: np.zeros((), np.int32)}
 
 
+def draws_without_seed(node: Node) -> bool:
+    """Return whether a node draws numbers that its place in the network decides."""
+    return node.kind.memory is _not_drawn_yet and node.options.get("seed", NO_SEED) == NO_SEED
+
+
+def first_draw(number: int) -> np.ndarray:
+    """Return how many numbers a node counts as drawn before a network is computed; networks of other numbers draw
+    others.
+    """
+    return np.asarray(number * _SPREAD % 2**31, np.int32)
+
+
+_SPREAD = 0x9E3779B1
+"""2^32 times the golden ratio: its multiples lie far apart, however many there are."""
+
+
 def _stream(call: Call, count: int) -> tuple[Array, Array]:
     """Return the key of a node, and how many numbers it has drawn before these `count`."""
     context, name = call.context, call.node.name + DRAWN

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -19,6 +18,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.lazy import jax, jnp
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.graph import NOISE_SEEDS
 from cntkpy.networks.builders.python.functions.leaves import differ_by_leading_ones
 from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.fronts.cntk2.checks import check_flag, check_range, is_number
@@ -46,10 +46,6 @@ class LearnerOptions(TypedDict, total=False):
     """Bound of gradients, per sample; inf is no clipping."""
     gradient_clipping_with_truncation: bool | None
     """Clip elements (True) or the norm (False)."""
-
-
-_NOISE_SEEDS = itertools.count(1)
-"""The seeds of learners that follow: each has its own noise."""
 
 
 @dataclass(eq=False)
@@ -83,7 +79,7 @@ class Learner:
         """State of the rule between calls of `update`."""
         self.size: int | None = None
         """A rate that is set later, and does not say, is for minibatches of this many samples; None: of any size."""
-        self.noise_seed = next(_NOISE_SEEDS)
+        self.noise_seed = NOISE_SEEDS.next()
         """Seed of the noise that `update` adds."""
         self.reported: tuple[str, ...] = ()
         """Names under which progress writers get the rate and the momentum when they change."""

@@ -18,6 +18,7 @@ from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.builders.python.functions.blocks import has_sparse_gradient
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.graph import names_seed
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import LENGTHS, network_parameters, network_state
 from cntkpy.networks.graph.node import Node
@@ -60,7 +61,8 @@ class TrainingPass:
         """Return the computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
-        key = jax.random.key(values.draws.passes)
+        number = 0 if names_seed(output.root for output in values.outputs) else values.draws.number
+        key = jax.random.fold_in(jax.random.key(number), values.draws.passes)
         state = network_state(values.network) | values.draws.trained
         inputs = network_parameters(values.network), state, batch, key
         return cls(values, kept, inputs, stack)

@@ -22,6 +22,7 @@ from cntkpy.trainers.fronts.cntk2.padded_sizes import PaddedSizes
 from cntkpy.trainers.fronts.cntk2.progress import ProgressWriter
 from cntkpy.trainers.fronts.cntk2.sized import SizedObjectives
 from cntkpy.trainers.fronts.cntk2.timing import LastMinibatch
+from cntkpy.trainers.fronts.cntk2.values import Draws
 from cntkpy.trainers.log.totals import Totals
 
 
@@ -93,8 +94,11 @@ class MetricTests:
         changing = len(model.network.changing)
         if known is None or known.changing != changing:
             known = self._known[objective] = _Loaded(Evaluator(model.network, objective.nodes), changing, values)
+            draws = Draws()
+            draws.begin(model.network)
+            known.evaluator.load_again(draws.counts)
         known.values = values
-        known.evaluator.load()
+        known.evaluator.load_again()
         return known.evaluator
 
 

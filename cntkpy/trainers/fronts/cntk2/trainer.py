@@ -8,7 +8,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.python.functions.function import Function, as_function
+from cntkpy.networks.builders.python.functions.function import Applies, Function, as_function
+from cntkpy.networks.builders.python.functions.graph import MASK_SEEDS, names_seed
 from cntkpy.networks.graph.network import Network
 from cntkpy.readers.common.planned import State
 from cntkpy.readers.errors import ArgumentError
@@ -39,13 +40,15 @@ class Trainer(Tested):
 
     Attributes:
         queue: the minibatches on their way through the compiled step.
-        seed: of random masks.
+        seed: of random masks: 0 for the first trainer of a program, then 1, 2, ...; 0 with functions that have seeds.
     """
 
     def __init__(
         self, model: Function | Network | None, criterion: object, learners: object, progress_writers: object = None
     ) -> None:
         function = as_function(model) if isinstance(model, Network) else model
+        if isinstance(function, Applies) and not function.of_placeholder().placeholders:
+            function = function.of_placeholder()  # a program has replaced the placeholders of its layer
         if function is not None:
             hint = "Trainer(z, (loss, metric), learner); a layer is a function once it was applied to an input"
             check_type("the model of a trainer", function, Function, hint)
@@ -65,7 +68,7 @@ class Trainer(Tested):
         self._updates = Updates(self._training, self.learners, self.workers, self.progress_writers)
         self._last_minibatch = LastMinibatch()
         self._shown = ShownOutputs()
-        self.seed = 0
+        self.seed = 0 if names_seed([self.loss_function.root, *outputs]) else MASK_SEEDS.next() - 1
 
     def __repr__(self) -> str:
         metric = f", metric={self.evaluation_function!r}" if self.evaluation_function is not None else ""

@@ -18,12 +18,13 @@ from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.free import Sizes, sized_model
 from cntkpy.networks.builders.python.functions.function import Function
+from cntkpy.networks.builders.python.functions.graph import DRAW_SEEDS
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state
 from cntkpy.networks.graph.network import ValidatedNetwork
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.nodes.host.kinds import raise_failure
-from cntkpy.networks.nodes.sampling.kinds import DRAWN
+from cntkpy.networks.nodes.sampling.kinds import DRAWN, draws_without_seed, first_draw
 from cntkpy.readers import Value
 from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.fronts.cntk2.data import Arguments, inputs_of, needs_whole
@@ -62,6 +63,18 @@ class Draws:
     trained: dict[str, Any] = field(default_factory=dict[str, Any])
     last: Values | None = None
 
+    @cached_property
+    def number(self) -> int:
+        """Return the number of the functions among those of the program that draw without a seed."""
+        return DRAW_SEEDS.next() - 1
+
+    def begin(self, network: ValidatedNetwork) -> None:
+        """Let random nodes without a seed draw other numbers than those of other functions."""
+        names = [node.name + DRAWN for node in network.nodes.values() if draws_without_seed(node)]
+        if names:
+            first = dict.fromkeys(names, first_draw(self.number))
+            self.counts, self.trained = first | self.counts, first | self.trained
+
 
 class Values:
     """Computes some functions, compiled once.
@@ -71,10 +84,15 @@ class Values:
         first: nodes that come before those of the functions in the order of computation, and so in that of random
             numbers.
         sizes: of the free nodes below the functions.
+        draws: those of the functions with other sizes.
     """
 
     def __init__(
-        self, outputs: Sequence[Function], first: Sequence[NodeValue] = (), sizes: Sizes | None = None
+        self,
+        outputs: Sequence[Function],
+        first: Sequence[NodeValue] = (),
+        sizes: Sizes | None = None,
+        draws: Draws | None = None,
     ) -> None:
         self.outputs = list(outputs)
         roots = [per_sample(function.root) for function in self.outputs]
@@ -106,7 +124,8 @@ class Values:
         """The version of the graph whose values the evaluator has."""
         self._changing = 0
         """Number of constants that were known to change when programs were compiled."""
-        self.draws = Draws()
+        self.draws = draws or Draws()
+        self.draws.begin(self._graph.network)
         self.last = LastMinibatch()
         """The data of the last computation, see `print_times`."""
 
@@ -165,7 +184,7 @@ class Values:
 
     def _run(self, stack: Stack) -> Mapping[str, Array]:
         """Return the values of nodes; programs take the parameters of now."""
-        evaluator, counts = self._evaluator, self.draws.counts if self._sized.copies else None
+        evaluator, counts = self._evaluator, self.draws.counts
         assert evaluator is not None
         is_changed = self._graph.version != self._version
         if is_changed:
@@ -173,7 +192,7 @@ class Values:
             self._version = self._graph.version
         evaluator.load_again(counts, is_changed)
         results = evaluator.run(stack)
-        if counts is not None:
+        if counts or self._sized.copies:
             self.draws.counts = evaluator.drawn
         return results
 
@@ -340,8 +359,7 @@ def values_of(outputs: Sequence[Function], data: object) -> Values:
     sizes = free(data)
     values = _known.get((key, *sizes.values()))
     if values is None:
-        values = _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes))
-        values.draws = draws
+        values = _kept(_known, (key, *sizes.values()), Values(outputs, sizes=sizes, draws=draws))
     if draws.last is not values:
         values.arguments.pieces.forget()  # no sequence resumes in a network of another size
     draws.last = values

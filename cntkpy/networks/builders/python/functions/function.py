@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -100,6 +101,24 @@ class Applies(Protocol):
     def of_placeholder(self) -> Function:
         """Return the function of inputs that are not known yet, the same one every time."""
         ...
+
+
+_FREE_SHAPES: WeakKeyDictionary[NodeValue, tuple[int, ...]] = WeakKeyDictionary()
+"""The shapes of functions with free sizes, which depend on no placeholder: trying sizes takes as long as the network is
+deep."""
+
+
+def _tried_shape(root: NodeValue) -> tuple[int, ...] | None:
+    """Return the shape of a function with free sizes; None: nothing is free, or its axes are not known."""
+    open_shape = free_shape(per_sample(root))
+    if open_shape is None:
+        return None
+    marks = {INPUTS[node].unknown if node in INPUTS else FREE for node in free_nodes([per_sample(root)])}
+    mark = UNKNOWN if marks == {UNKNOWN} else FREE  # sizes to be inferred stay so
+    shape = tuple(mark if size == FREE else size for size in reversed(open_shape))
+    if mark == FREE:
+        _FREE_SHAPES[root] = shape
+    return shape
 
 
 class Variable(Operators, Valued):
@@ -205,16 +224,16 @@ class Variable(Operators, Valued):
         if is_free(root):
             operand_shape = () if root.options.get("mask") else Function(calls.inputs_of(root)[0]).shape
             return (FREE, *operand_shape)
+        if root in _FREE_SHAPES:
+            return _FREE_SHAPES[root]
         if not settled(root):
             try:
                 return tuple(reversed(shape_of(root)))
             except OpenShape:
-                open_shape = None if calls.is_inside_step() or is_waiting(root) else free_shape(per_sample(root))
-                if open_shape is None:
+                known = None if calls.is_inside_step() or is_waiting(root) else _tried_shape(root)
+                if known is None:
                     raise
-                marks = {INPUTS[node].unknown if node in INPUTS else FREE for node in free_nodes([per_sample(root)])}
-                mark = UNKNOWN if marks == {UNKNOWN} else FREE  # sizes to be inferred stay so
-                return tuple(mark if size == FREE else size for size in reversed(open_shape))
+                return known
         if self._is_criterion:
             return Function(per_sample(root)).shape
         return tuple(reversed(graph.inferred(root).shape))

@@ -59,10 +59,22 @@ CHANGEABLE = ("rate", "seed", "customAttributes")
 SEEDS = SeedCounter()
 """The seeds of parameters whose initializer names none: 1, 2, 3, ... in the order of networks' parameters."""
 
+NOISE_SEEDS, MASK_SEEDS, DRAW_SEEDS = SeedCounter(), SeedCounter(), SeedCounter()
+"""The seeds of what draws numbers without a seed: the noise of learners, the masks of trainers, functions that are
+evaluated."""
+
 
 def set_seed(first: int) -> None:
-    """Let the next random parameter have this seed, the one after it the next number, and so on."""
-    SEEDS.count = first - 1
+    """Let the next random parameter have this seed, the one after it the next number, and so on; also what draws
+    without a seed.
+    """
+    for counter in (SEEDS, NOISE_SEEDS, MASK_SEEDS, DRAW_SEEDS):
+        counter.count = first - 1
+
+
+def names_seed(roots: Iterable[NodeValue]) -> bool:
+    """Return whether some nodes depend on one that draws with a seed of its own, whatever else draws."""
+    return any(node.options.get("seed") for node in ordered(roots))
 
 
 @dataclass

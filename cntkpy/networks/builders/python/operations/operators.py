@@ -202,7 +202,7 @@ def dropout(x: Operand, dropout_rate: float = 0.0, seed: int | None = None, name
     """In training some elements are set to zero at random, and the others scaled up.
 
     Functions of the same seed have the same masks, others in every minibatch; without a seed the place in the network
-    counts. The masks are the same in every run; `Trainer.seed` gives others.
+    counts. The masks are the same in every run, others in every trainer; `Trainer.seed` gives others.
     """
     rate = check_rate(dropout_rate)
     result = operator("Dropout", as_node(x), label=name)

@@ -48,7 +48,7 @@ def uniform(
         low: the smallest number.
         high: above all numbers.
         seed: functions of the same seed draw the same numbers, each time they are computed others; None: the place in
-            the network counts. The same program gives the same numbers in every run.
+            the network counts, and other networks draw others. The same program gives the same numbers in every run.
         name: names it.
     """
     return uniform_like(_of_shape(shape, dtype), low, high, seed, name)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import Enum
 from operator import eq
 from typing import Any, Self
@@ -32,7 +33,7 @@ from cntkpy.networks.builders.python.functions.blocks import (
 from cntkpy.networks.builders.python.functions.cells import OPTIONS
 from cntkpy.networks.builders.python.functions.checks import check_number, seed_option
 from cntkpy.networks.builders.python.functions.leaves import counts_of, with_counts
-from cntkpy.networks.builders.python.functions.nodes import ordered, type_text
+from cntkpy.networks.builders.python.functions.nodes import has_value, ordered, type_text
 from cntkpy.networks.builders.python.functions.recipes import OpenShape
 from cntkpy.networks.nodes.host.kinds import HOST
 
@@ -76,6 +77,11 @@ class Structure:
         """Its only node."""
         raise NotImplementedError
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a sample."""
+        raise NotImplementedError
+
     def _leaves(self) -> list[Any]:
         """Return the leaves that it depends on, in the order of a walk."""
         raise NotImplementedError
@@ -113,6 +119,16 @@ class Structure:
 
         A block has its parameters and constants, and what it was applied to.
         """
+        inputs = self._operands()
+        leaves = [operand.roots[0] for operand in inputs if has_value(operand.roots[0])]
+        if any(0 in (leaf.shape or ()) for leaf in leaves):
+            for root in self.roots:
+                with suppress(UserError):  # a placeholder is left: sizes stay unknown
+                    _ = self._of(root).shape  # parameters take their sizes from what they are used with
+        return inputs
+
+    def _operands(self) -> tuple[Self, ...]:
+        """Return what `inputs` does, of which parameters may have sizes to be inferred."""
         if self.is_composite:
             return tuple(self._leaves())
         block = self._block
