@@ -25,6 +25,7 @@ _WORD = re.compile(r"[^\s\"'=:;,()\[\]{}$]+")
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*=\s*$")
 _INCLUDE = re.compile(r"include[ \t:]*(?=\")", re.IGNORECASE)
 _BACKSLASHES = re.compile(r"\\+/?")
+_DIGITS = re.compile(r"(?<![\w.,])[0-9]++(?:,[0-9]++)++(?![\w.,])")
 _MIN_SIMILARITY = 0.5
 _CURLY = ("\u201c", "\u201d", "\u201e")
 
@@ -128,8 +129,17 @@ def _certain(finding: Finding, span: Span) -> Iterator[tuple[Span, str]]:
         yield Span(span.source, span.line, span.column, len(match[0])), "include="
     elif kind == "CutOff" and "colons" in hint:
         preceding = line[: span.column - 1].rstrip(" \t")
-        if preceding[-1:] in (",", ";"):
+        if preceding[-1:] in (",", ";") and not _may_be_one_number(line, len(preceding) - 1):
             yield Span(span.source, span.line, len(preceding), 1), ":"
+
+
+def _may_be_one_number(line: str, comma: int) -> bool:
+    """Return whether digits around a comma may be one number, as `0,1` and `1,000` in some countries."""
+    for match in _DIGITS.finditer(line):
+        if match.start() <= comma < match.end():
+            groups = match[0].split(",")
+            return len(groups) == 2 or all(len(group) == 3 for group in groups[1:])
+    return False
 
 
 def accepted(several: Sequence[Correction], texts: Texts, is_better: Judge) -> Texts:

@@ -486,9 +486,10 @@ def _home(key: str) -> str | None:
 
 
 def _is_flag(entry: Definition) -> bool:
-    """Return whether a name stands alone, without `=` and value."""
-    name, value = entry.name_span, entry.span
-    return name is not None and (name.line, name.column) == (value.line, value.column)
+    """Return whether a name stands alone, without `=` and value; of several places of it the last one counts."""
+    if entry.name_span is None or entry.text != "true" or entry.span.before.rstrip(" \t").endswith("="):
+        return False
+    return entry.span.match(re.compile(re.escape(entry.name), re.IGNORECASE)) is not None
 
 
 def _has_equals(entry: Definition) -> bool:
@@ -499,7 +500,11 @@ def _has_equals(entry: Definition) -> bool:
 
 def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
     """Return why the value of a parameter ends before a name that stands alone, and what to do."""
-    preceding = span.before.rstrip(" \t")[-1:] if span else ""
+    text = span.before.rstrip(" \t") if span else ""
+    preceding = text[-1:]
+    if preceding == "," and text[-2:-1].isdigit() and name.isdigit() and span and span.before.endswith(","):
+        hint = "a number has a point and no other mark: 0.1, 1000; separate the values of a list by colons"
+        return ": what follows a comma is cut off", hint
     if preceding == ",":
         return ": what follows a comma is cut off", "separate the values of a list by colons, or use quotes"
     if preceding in tuple('"])}'):

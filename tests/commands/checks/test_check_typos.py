@@ -130,3 +130,20 @@ def test_the_time_is_linear_in_undefined_variables() -> None:
 
     seconds(100)
     assert seconds(2400) < 10 * seconds(600)
+
+
+@pytest.mark.parametrize("values", ["8,16,16", "1,000,000", "8, 16, 16"])
+def test_values_that_come_twice_behind_commas(values: str, cntkpy) -> None:
+    """The last ones are lost, too: the same name twice is a name without a value as well."""
+    text = f"""command = t
+t = [ action = train ; modelPath = m
+    SimpleNetworkBuilder = [ layerSizes = 1:1 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [ maxEpochs = 3 ; learningRatesPerSample = 0.1 ; minibatchSize = {values} ]
+    reader = [ file = d.ctf
+        input = [ features = [ dim = 1 ; format = dense ] ; labels = [ dim = 1 ; format = dense ] ] ]
+]
+"""
+    last = values.rpartition(",")[2].strip()
+    result = cntkpy("check", "m.cntk", files={"m.cntk": text, "d.ctf": "|features 1 |labels 1\n"})
+    assert result.code == 2
+    assert f"error: SGD: '{last}' is read as a parameter of its own: what follows a comma is cut off" in result.out

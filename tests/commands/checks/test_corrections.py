@@ -27,6 +27,7 @@ train = [
         ('modelPath = "m"', "modelPath = \u201cm\u201d"),
         ('modelPath = "m"', "modelPath = 'm'"),
         ("learningRatesPerMB = 0.1:0.2:0.3", "learningRatesPerMB = 0.1,0.2,0.3"),
+        ("learningRatesPerMB = 1:2:3", "learningRatesPerMB = 1,2,3"),
         ("modelPath = out/m", "modelPath = out\\m"),
         ("modelPath = $Out$/m\nOut = o", "modelPath = $Uot$/m\nOut = o"),
     ],
@@ -52,6 +53,9 @@ def test_what_is_certain_is_corrected(right: str, wrong: str, cntkpy, tmp_path: 
     "broken",
     [
         TEXT.replace("maxEpochs = 2", "maxEpochs = 2 ; maxEpoch = 3"),  # it would override the value
+        TEXT.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = 0,1"),  # 0.1, or two epochs
+        TEXT.replace("minibatchSize = 2", "minibatchSize = 1,024"),
+        TEXT.replace("minibatchSize = 2", "minibatchSize = 1,000,000"),
         TEXT.replace("action = train", "action = t"),
         TEXT.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = x"),
         TEXT.replace("modelPath = m", "modelPath = $Folder$/m"),
