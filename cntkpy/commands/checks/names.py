@@ -65,6 +65,8 @@ each with what to write instead, if there is anything."""
 
 CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5}")
 """Numbers and names of files."""
+MERGE_MARK = re.compile(r"[<|>]{7} ")
+"""Begin of a line of Git around two versions that it could not merge."""
 INCLUDE = re.compile(r"include(?:[ \t:].*)?", re.IGNORECASE)
 _INCLUDED = re.compile(r"include[ \t]*(\"[^\"\n]*\")", re.IGNORECASE)
 _EQUALS = re.compile(r"(?<![ \t])[ \t]*=")
@@ -308,6 +310,9 @@ class _Unknown:
     def _badly_written(self, name: str, entry: Definition) -> Diagnostic | None:
         """Explain a name that comes from wrong signs: no equals sign, a comma, a colon, no brackets."""
         role = self.use.role
+        if MERGE_MARK.match(name):
+            message = f"{role}: '{name}' is a mark of a merge of Git"
+            return _unread("UnknownParameter", message, entry, "keep one of the two versions, and remove the marks")
         if INCLUDE.fullmatch(name) and not _has_equals(entry):
             return _include(role, name, entry)
         begin = name.partition(":")[0].strip()

@@ -147,3 +147,12 @@ t = [ action = train ; modelPath = m
     result = cntkpy("check", "m.cntk", files={"m.cntk": text, "d.ctf": "|features 1 |labels 1\n"})
     assert result.code == 2
     assert f"error: SGD: '{last}' is read as a parameter of its own: what follows a comma is cut off" in result.out
+
+
+@pytest.mark.parametrize("place", ["command = ()", "modelPath = m"])
+def test_marks_of_a_merge(place: str, cntkpy) -> None:
+    text = "command = ()\nt = [ action = test\nmodelPath = m\n]\n"
+    merged = text.replace(place, f"<<<<<<< HEAD\n{place}\n=======\n{place}\n>>>>>>> other")
+    result = cntkpy("check", "m.cntk", files={"m.cntk": merged.replace("()", "t")})
+    assert result.out.count("is a mark of a merge of Git - keep one of the two versions") == 2
+    assert result.code >= 1
