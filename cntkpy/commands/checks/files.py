@@ -534,7 +534,7 @@ def _unlike(
             form = formats.get(name)
             if form is None:
                 continue
-            if numbers and (":" in numbers[0]) != form.sparse:
+            if numbers and _is_value(numbers[0], not form.sparse):
                 opposite = "dense" if form.sparse else "sparse"
                 message = (
                     f"line {number} of '{path}': the values of the stream '{form.name}' are {opposite}: '{numbers[0]}'"

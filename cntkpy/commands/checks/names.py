@@ -492,9 +492,12 @@ def _home(key: str) -> str | None:
 
 def _is_flag(entry: Definition) -> bool:
     """Return whether a name stands alone, without `=` and value; of several places of it the last one counts."""
-    if entry.name_span is None or entry.text != "true" or entry.span.before.rstrip(" \t").endswith("="):
+    name, value = entry.name_span, entry.span
+    if name is None or (name.line, name.column) == (value.line, value.column):
+        return name is not None
+    if entry.text != "true" or value.before.rstrip(" \t").endswith("="):
         return False
-    return entry.span.match(re.compile(re.escape(entry.name), re.IGNORECASE)) is not None
+    return value.match(re.compile(re.escape(entry.name), re.IGNORECASE)) is not None
 
 
 def _has_equals(entry: Definition) -> bool:

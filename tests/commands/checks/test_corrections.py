@@ -119,3 +119,33 @@ def test_misspelt_files_and_deserializers_get_a_suggestion(cntkpy) -> None:
     text = TEXT.replace("file = x ; input", "deserializers = ( [ type = ParquetDeserialzer ; file = x ; input")
     text = text.replace("format = dense ] ] ]\n", "format = dense ] ] ] ) ]\n")
     assert "did you mean 'ParquetDeserializer'?" in cntkpy("check", "b.cntk", files={"b.cntk": text}).out
+
+
+NODES = """\
+command = t
+t = [ action = train ; modelPath = m
+    BrainScriptNetworkBuilder = [
+        x = Input {2} ; y = Input {2} ; LAYERS
+        ce = SquareError (y, z) ; criterionNodes = (ce)
+    ]
+    SGD = [ maxEpochs = 2 ; learningRatesPerSample = 0.1 ]
+    reader = [ file = d ; input = [ x = [ dim = 2 ; format = dense ] ; y = [ dim = 2 ; format = dense ] ] ]
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("layers", "corrected"),
+    [
+        ("h1 = ReLU (x) ; h2 = Sigmoid (h1) ; z = LinearLayer {2} (h3)", None),
+        ("w = ReLU (x) ; z = LinearLayer {2} (ww)", None),
+        ("hidden = ReLU (x) ; z = LinearLayer {2} (hiden)", "(hidden)"),
+        ("H2 = ReLU (x) ; z = LinearLayer {2} (h2)", "(H2)"),
+    ],
+)
+def test_names_of_nodes(layers: str, corrected: str | None, cntkpy, tmp_path: Path) -> None:
+    """A name with another number, or of a letter or two, is another node."""
+    text = NODES.replace("LAYERS", layers)
+    cntkpy("check", "--fix", "a.cntk", files={"a.cntk": text, "d": "|x 1 0 |y 1 0\n"})
+    changed = (tmp_path / "a.cntk").read_text()
+    assert changed == text if corrected is None else corrected in changed

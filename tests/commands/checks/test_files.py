@@ -132,3 +132,28 @@ def test_what_a_command_may_write(name: str, cntkpy) -> None:
     text = OF_TWO.replace("NAME", name).replace("STREAM", "format = dense").replace("modelPath = m", "modelPath=out/m")
     checked = cntkpy("check", "--data", "m.cntk", files={"m.cntk": text, "train.ctf": "|features 1 0 |labels 1 0\n"})
     assert "error" not in checked.out
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "|features 1 0 |labels 0;1",
+            "m.cntk:3:19: error: line 1 of 'train.ctf': the stream 'labels' has '0;1', which is ",
+        ),
+        (
+            "|features x 0 |labels 0:1",
+            "m.cntk:3:19: error: line 1 of 'train.ctf': the stream 'features' has 'x', which is ",
+        ),
+        (
+            "|features 1 0 |labels 0 1",
+            "m.cntk:2:83: error: line 1 of 'train.ctf': the values of the stream 'labels' are dense: ",
+        ),
+    ],
+)
+def test_values_that_are_of_no_format(line: str, told: str, cntkpy) -> None:
+    """Only a number is dense, only `index:value` is sparse."""
+    text = OF_TWO.replace("NAME", "train.ctf").replace("STREAM", "format = sparse").replace("modelPath = m\n", "")
+    text = text.replace("train:test", "train ; modelPath = m")
+    checked = cntkpy("check", "--data", "m.cntk", files={"m.cntk": text, "train.ctf": line + "\n"})
+    assert told in checked.out
