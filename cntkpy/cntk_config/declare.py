@@ -72,8 +72,7 @@ def choice(*words: str, ignore_case: bool = False) -> Type[str]:
     def convert(value: ConfigValue) -> str:
         word = spelled.get(value.lower() if ignore_case else str(value))
         if word is None:
-            hint = suggestion(value, shown) or f"allowed: {', '.join(shown)}"
-            raise value.error("BadChoice", f"'{value}' is not one of {', '.join(shown)}", hint)
+            raise value.error("BadChoice", f"'{value}' is not one of {', '.join(shown)}", suggestion(value, shown))
         return word
 
     return Type(" | ".join(shown), convert, choices=tuple(shown))

@@ -18,6 +18,8 @@ from cntkpy.commands.checks.findings import Finding
 
 MAX_TRIED = 100
 """Corrections that are tried one by one."""
+SHORT_NAME = 3
+"""Letters below which a letter more or less is another name: `z` and `zz`."""
 LONG_NAME = 8
 """Letters from which on two edits are certain, not one."""
 _MEANT = re.compile(r"did you mean '([^']+)'")
@@ -25,6 +27,8 @@ _WORD = re.compile(r"[^\s\"'=:;,()\[\]{}$]+")
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*=\s*$")
 _INCLUDE = re.compile(r"include[ \t:]*(?=\")", re.IGNORECASE)
 _BACKSLASHES = re.compile(r"\\+/?")
+_DIGIT = re.compile("[0-9]")
+_DIGITS = re.compile(r"(?<![\w.,])[0-9]++(?:,[0-9]++)++(?![\w.,])")
 _MIN_SIMILARITY = 0.5
 _CURLY = ("\u201c", "\u201d", "\u201e")
 
@@ -114,10 +118,9 @@ def _certain(finding: Finding, span: Span) -> Iterator[tuple[Span, str]]:
     meant = meant_by(finding)
     if meant is not None:
         word = wrong_word(line, span, meant)
-        if word is not None:
-            written = line[word.column - 1 : word.column - 1 + word.length].lower()
-            if edits(written, meant.lower()) <= (2 if len(meant) >= LONG_NAME else 1):
-                yield word, meant
+        written = line[word.column - 1 : word.column - 1 + word.length] if word is not None else ""
+        if word is not None and _is_slip(written.lower(), meant.lower()):
+            yield word, meant
     elif kind == "CurlyQuotes" and text[:1] in _CURLY:
         yield Span(span.source, span.line, span.column, 1), '"'
     elif kind == "CurlyQuotes" and len(text) > 1 and text[0] == text[-1] == "'":
@@ -128,8 +131,26 @@ def _certain(finding: Finding, span: Span) -> Iterator[tuple[Span, str]]:
         yield Span(span.source, span.line, span.column, len(match[0])), "include="
     elif kind == "CutOff" and "colons" in hint:
         preceding = line[: span.column - 1].rstrip(" \t")
-        if preceding[-1:] in (",", ";"):
+        if preceding[-1:] in (",", ";") and not _may_be_one_number(line, len(preceding) - 1):
             yield Span(span.source, span.line, len(preceding), 1), ":"
+
+
+def _is_slip(written: str, meant: str) -> bool:
+    """Return whether a name is certainly another one with a slip: they differ in a letter or two, and in no digit."""
+    if written == meant:
+        return True
+    if min(len(written), len(meant)) < SHORT_NAME or _DIGIT.findall(written) != _DIGIT.findall(meant):
+        return False
+    return edits(written, meant) <= (2 if len(meant) >= LONG_NAME else 1)
+
+
+def _may_be_one_number(line: str, comma: int) -> bool:
+    """Return whether digits around a comma may be one number, as `0,1` and `1,000` in some countries."""
+    for match in _DIGITS.finditer(line):
+        if match.start() <= comma < match.end():
+            groups = match[0].split(",")
+            return len(groups) == 2 or all(len(group) == 3 for group in groups[1:])
+    return False
 
 
 def accepted(several: Sequence[Correction], texts: Texts, is_better: Judge) -> Texts:

@@ -62,9 +62,21 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
                 mistakes.errors.append(error)
     yield from (error.diagnostic for error in mistakes.errors)
     if not mistakes.errors:
+        models.script_writes(_written(script))
         yield from _lost(script, path.span)
     if strict:  # a run edits when it comes to it, as CNTK does
         yield from _rehearsed(section, path.span, models)
+
+
+def _written(script: list[Statement]) -> Iterator[str]:
+    """Yield the files that a script writes."""
+    from cntkpy.networks.mel.commands import COMMANDS, find
+    from cntkpy.networks.mel.parse import Command
+    from cntkpy.networks.mel.request import request
+
+    for command in script:
+        if isinstance(command, Command) and (kind := find(command.name.text)) is not None and kind.writes:
+            yield from (word.text for word in request(command, kind, COMMANDS).arguments[-1:])
 
 
 def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:

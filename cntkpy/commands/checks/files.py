@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -67,8 +67,8 @@ SHELL = re.compile(
 )
 """Texts in a path that a shell replaces."""
 REPEATED = re.compile(r"\\+/?")
-NAMES_OF_KINDS = ("action", "type", "readertype", "writertype", "module", "precision")
-"""Texts, in lower case, that are no names of files: with `action=train` a command does not write `train.txt`."""
+NETWORK_TEXTS = ("networkdescription", "ndlmacros")
+"""Parameters, in lower case, that name texts of a network, which no command writes."""
 TEXT_OUTPUTS = ("stderr", "Kaldicmd")
 """Parameters that are texts and name files which a run writes."""
 _INDEX = re.compile(r"[0-9]{1,18}")
@@ -118,19 +118,16 @@ def missing_inputs(top: Use) -> Iterator[Diagnostic]:
 
     A training that has been finished opens nothing.
     """
-    written, lengths = set[str](), set[int]()
+    written = set[str]()
     for command in top.parts:
         if any(use.open for use in command.walk()):
             return
-        made = list(outputs(command))
-        written.update(made)
-        lengths.update(map(len, made))
+        written.update(outputs(command))
         if _is_finished(command):
             continue
         for use in _reading(command):
             for path in needed_files(use, bool(set(command.actions) & set(MAKERS))):
-                name = os.path.normpath(str(path))
-                if not any(name[:length] in written for length in lengths):
+                if not is_output(str(path), written):
                     yield from _missing(path, "MissingInput")
         if makes_anything(command):
             return
@@ -325,19 +322,26 @@ def makes_anything(command: Use) -> bool:
 
 
 def outputs(command: Use) -> Iterator[str]:
-    """Yield the values of a command that may name outputs: a path, or the prefix of several paths."""
+    """Yield the values of a command that may name outputs: a path, or the prefix of several paths.
+
+    Other texts, such as the name of a stream, are none: a file that begins with the same letters would not be missed.
+    """
     for use in command.walk():
+        writes = use.role.partition(" ")[0] in WRITING
         for parameter in use.parameters():
-            if (
-                _is_input(use, parameter)
-                or parameter.type.is_section
-                or not parameter.type.name.startswith(("path", "text"))
-            ):
+            kind = parameter.type.name
+            named = kind.startswith("path") or (kind.startswith("text") and (writes or parameter.name in TEXT_OUTPUTS))
+            if not named or parameter.type.choices or _is_input(use, parameter):
                 continue
-            if parameter.type.choices or parameter.name.lower() in NAMES_OF_KINDS:
-                continue
-            if value := _value(use, parameter):
+            if parameter.name.lower() not in NETWORK_TEXTS and (value := _value(use, parameter)):
                 yield os.path.normpath(str(value))
+
+
+def is_output(path: str, written: Collection[str]) -> bool:
+    """Return whether a file is one of the outputs, or its name continues one after a point or in a folder."""
+    name = os.path.normpath(path)
+    ends = (len(name), *(end for end, character in enumerate(name) if character in (".", os.sep)))
+    return any(name[:end] in written for end in ends)
 
 
 def _is_finished(command: Use) -> bool:
@@ -530,7 +534,7 @@ def _unlike(
             form = formats.get(name)
             if form is None:
                 continue
-            if numbers and (":" in numbers[0]) != form.sparse:
+            if numbers and _is_value(numbers[0], not form.sparse):
                 opposite = "dense" if form.sparse else "sparse"
                 message = (
                     f"line {number} of '{path}': the values of the stream '{form.name}' are {opposite}: '{numbers[0]}'"

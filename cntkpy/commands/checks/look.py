@@ -13,7 +13,6 @@ from pathlib import Path
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.commands.actions.train import TrainParameters
-from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import TopLevel, Use, import_modules, section_map
 from cntkpy.commands.checks.contracts import broken_contracts, without_contracted
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
@@ -22,11 +21,10 @@ from cntkpy.commands.checks.files import (
     file_problems,
     foreign_texts,
     missing_inputs,
-    outputs,
     unwritable_outputs,
 )
 from cntkpy.commands.checks.findings import Finding, diagnostics_of
-from cntkpy.commands.checks.models import runs_script
+from cntkpy.commands.checks.models import Models
 from cntkpy.commands.checks.names import name_problems, shadow_problems
 from cntkpy.commands.checks.networks import computed_networks, network_problems
 from cntkpy.commands.checks.records import record_problems
@@ -43,8 +41,6 @@ HIDDEN_HINTS = ("CK040", "CK060")
 
 MISSING = ("FileNotFound", "MissingFile", "MissingInput")
 """Kinds that say the same of one place."""
-OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
-"""Actions that write models beside the training's own, perhaps one with which a training resumes."""
 
 
 def look(
@@ -200,18 +196,20 @@ def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterat
 
     `before_run`: options that CNTK ignores are none of the findings, and models that are there are looked at.
     """
-    anything, written = False, set[str]()
 
-    def builds(use: Use) -> bool:
-        nonlocal anything
-        trains = bool(set(use.actions) & set(TRAINING))
-        built = not trains or not (anything or any(map(_own_file(use), written)) or (before_run and _has_model(use)))
-        if OTHER_MODELS & set(use.actions):
-            written.update(outputs(use))
-        anything = anything or use.open or runs_script(use)
-        return built
+    def builds(use: Use, models: Models) -> bool:
+        resumes = set(use.actions) & set(TRAINING) and _resumes(use)
+        return not resumes or not (models.may_resume(_own_file(use)) or (before_run and _has_model(use)))
 
     yield from network_problems(top, strict=not before_run, here=here, looks_at=builds)
+
+
+def _resumes(use: Use) -> bool:
+    """Return whether a training continues with a model that is there."""
+    try:
+        return TrainParameters(use.section).make_mode
+    except ConfigError:
+        return False
 
 
 def _has_model(use: Use) -> bool:
@@ -220,7 +218,7 @@ def _has_model(use: Use) -> bool:
     try:
         p = TrainParameters(use.section)
         folder = Path(str(p.sgd.model_path)).parent
-        return p.make_mode and any(is_own(str(path)) for path in folder.iterdir())
+        return any(is_own(str(path)) for path in folder.iterdir())
     except (ConfigError, OSError):
         return False
 

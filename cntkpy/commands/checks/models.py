@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,9 @@ from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.commands.actions.edit import EditParameters, builds
 from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import Use
-from cntkpy.commands.checks.files import makes_anything, outputs
+from cntkpy.commands.checks.files import is_output, makes_anything, outputs
 from cntkpy.commands.checks.scan import TRAINING
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 NEAR = 0.85
 """Least likeness of two files of models if one is meant to be the other, 0 to 1."""
+
+NAMED = re.compile(r" (?:model|values in) (.+?)(?:: [^:]*)?$")
+"""The file that a message about a model, or about start values, is about."""
+
+OTHER_MODELS = frozenset(name for action in ("edit", "SVD", "adapt", "bnstat") for name in names_of(action))
+"""Actions that write models beside the training's own, perhaps one with which a training resumes."""
 
 
 class ModelToCome(Exception):
@@ -42,6 +49,11 @@ class Models:
         self._anything = False
         self._edited: dict[str, Network] | None = None
         """Models that the script of the command at hand saves, if all of it is known."""
+        self._script: set[str] | None = None
+        """Files that the script of the command at hand writes, if it can be read."""
+        self._other_models: set[str] = set()
+        """Files of commands that write models without training."""
+        self._any_model = False
 
     def load(self, path: str, precision: str) -> Network:
         """Return the network of a model, without the values of its parameters.
@@ -78,6 +90,14 @@ class Models:
         except UserError:
             raise ModelToCome from None  # found where it is built
 
+    def script_writes(self, paths: Iterable[str]) -> None:
+        """Note the files that the script of the current command writes; it writes no others."""
+        self._script = set(map(os.path.normpath, paths))
+
+    def may_resume(self, is_own: Callable[[str], bool]) -> bool:
+        """Return whether an earlier command, which is no training, may write one of the files of a training."""
+        return self._any_model or any(map(is_own, self._other_models))
+
     def has_saved(self, networks: Mapping[str, Network]) -> None:
         """Note the models that the script of the current command saves, by files; it writes no other model."""
         self._edited = dict(networks)
@@ -96,10 +116,7 @@ class Models:
 
     def _is_output(self, name: str) -> bool:
         """Return whether an earlier command writes a file whose name begins with one of its values."""
-        if self.past_end(name) is not None:
-            return False
-        begins = (length for length in range(len(name) + 1) if name[:length] in self._written)
-        return any(name[:end] not in self._trained or name[end : end + 1] in ("", ".", os.sep) for end in begins)
+        return self.past_end(name) is None and is_output(name, self._written)
 
     def _final(self, name: str) -> str:
         """Return the file of the whole training where `name` is that of one of its epochs; else `name`."""
@@ -120,20 +137,25 @@ class Models:
 
     def may_write(self, message: str) -> bool:
         """Return whether an earlier command may write the file that a message is about."""
-        path = message.rpartition(" ")[2]
-        return self._anything or (self.past_end(path) is None and any(prefix in message for prefix in self._written))
+        named = NAMED.search(message)
+        return self._anything or (named is not None and self._is_output(os.path.normpath(named[1])))
 
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
         edited, self._edited = self._edited, None
+        script, self._script = self._script, None
         path, epochs, kept = _model_of(command)
         if path:
             self._trained[os.path.normpath(path)] = epochs
         if path and kept and exists(Path(path)):
             return
         self._networks.update(edited or {})
-        self._anything = self._anything or makes_anything(command) or (edited is None and runs_script(command))
-        self._written.update(outputs(command))
+        written = {*outputs(command), *(script or ())}
+        self._any_model = self._any_model or command.open or (script is None and runs_script(command))
+        self._anything = self._anything or self._any_model or makes_anything(command)
+        self._written.update(written)
+        if OTHER_MODELS & set(command.actions):
+            self._other_models.update(written)
         if path and network is not None:
             self._networks[os.path.normpath(path)] = network
 
@@ -178,12 +200,12 @@ def model_meant(path: str, models: Models) -> str | None:
 def located(problem: Diagnostic, place: Span | None, models: Models) -> Diagnostic:
     """Return the finding of an error of a network that may need files.
 
-    A missing model, or file of start values, is a hint where the data need not be here, and so is a file that an
-    earlier command can write. The texts of a network, as its macros, belong to the configuration and are always needed.
+    A missing model, or file of start values, is a hint where the data need not be here, or where an earlier command
+    can write it. The texts of a network, as its macros, belong to the configuration and are always needed.
     """
     data = problem.kind in ("NoModel", "CannotRead")
-    hint = models.may_write(problem.message) or (data and not models.here)
-    kind = "MissingFile" if hint and (data or problem.kind == "FileNotFound") else problem.kind
+    hint = data and (not models.here or models.may_write(problem.message))
+    kind = "MissingFile" if hint else problem.kind
     meant = model_meant(problem.message.rpartition(" ")[2], models) if problem.kind == "NoModel" else None
     severity = "warning" if (meant and hint) or problem.kind == "MissingPackage" else "error"
     return Diagnostic(

@@ -65,6 +65,8 @@ each with what to write instead, if there is anything."""
 
 CUT_OFF = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[\w./\\-]+\.[A-Za-z]\w{0,5}")
 """Numbers and names of files."""
+MERGE_MARK = re.compile(r"[<|>]{7} ")
+"""Begin of a line of Git around two versions that it could not merge."""
 INCLUDE = re.compile(r"include(?:[ \t:].*)?", re.IGNORECASE)
 _INCLUDED = re.compile(r"include[ \t]*(\"[^\"\n]*\")", re.IGNORECASE)
 _EQUALS = re.compile(r"(?<![ \t])[ \t]*=")
@@ -308,6 +310,9 @@ class _Unknown:
     def _badly_written(self, name: str, entry: Definition) -> Diagnostic | None:
         """Explain a name that comes from wrong signs: no equals sign, a comma, a colon, no brackets."""
         role = self.use.role
+        if MERGE_MARK.match(name):
+            message = f"{role}: '{name}' is a mark of a merge of Git"
+            return _unread("UnknownParameter", message, entry, "keep one of the two versions, and remove the marks")
         if INCLUDE.fullmatch(name) and not _has_equals(entry):
             return _include(role, name, entry)
         begin = name.partition(":")[0].strip()
@@ -486,9 +491,13 @@ def _home(key: str) -> str | None:
 
 
 def _is_flag(entry: Definition) -> bool:
-    """Return whether a name stands alone, without `=` and value."""
+    """Return whether a name stands alone, without `=` and value; of several places of it the last one counts."""
     name, value = entry.name_span, entry.span
-    return name is not None and (name.line, name.column) == (value.line, value.column)
+    if name is None or (name.line, name.column) == (value.line, value.column):
+        return name is not None
+    if entry.text != "true" or value.before.rstrip(" \t").endswith("="):
+        return False
+    return value.match(re.compile(re.escape(entry.name), re.IGNORECASE)) is not None
 
 
 def _has_equals(entry: Definition) -> bool:
@@ -499,7 +508,11 @@ def _has_equals(entry: Definition) -> bool:
 
 def _cut_off(name: str, span: Span | None) -> tuple[str, str]:
     """Return why the value of a parameter ends before a name that stands alone, and what to do."""
-    preceding = span.before.rstrip(" \t")[-1:] if span else ""
+    text = span.before.rstrip(" \t") if span else ""
+    preceding = text[-1:]
+    if preceding == "," and text[-2:-1].isdigit() and name.isdigit() and span and span.before.endswith(","):
+        hint = "a number has a point and no other mark: 0.1, 1000; separate the values of a list by colons"
+        return ": what follows a comma is cut off", hint
     if preceding == ",":
         return ": what follows a comma is cut off", "separate the values of a list by colons, or use quotes"
     if preceding in tuple('"])}'):

@@ -36,7 +36,7 @@ def network_problems(
     *,
     strict: bool = True,
     here: bool = False,
-    looks_at: Callable[[Use], bool] = lambda use: True,
+    looks_at: Callable[[Use, Models], bool] = lambda use, models: True,
     outlines: Outlines | None = None,
 ) -> Iterator[Diagnostic]:
     """Look at the networks of all commands.
@@ -51,7 +51,7 @@ def network_problems(
     for use in top.parts:
         if not top.runs(use):
             continue
-        is_looked_at = looks_at(use)
+        is_looked_at = looks_at(use, models)
         checked = (yield from _problems(use, models, strict, asked)) if is_looked_at else None
         network = checked.make() if checked is not None and checked.inputs is None else None
         if checked is not None and trains(use):
@@ -63,7 +63,7 @@ def network_problems(
                 network = checked.make()
         models.pass_command(use, network)
     for use in top.parts if strict else ():
-        if not top.runs(use) and looks_at(use):
+        if not top.runs(use) and looks_at(use, models):
             yield from _in_idle_command(_problems(use, models, strict, asked))
 
 
@@ -120,7 +120,7 @@ def computed_networks(top: TopLevel) -> dict[str, Computed]:
     """Return the network of each command that reads data, by the path of its section; a command is left out where
     its network is not known before the run."""
     outlines, computed = Outlines(), dict[str, Computed]()
-    deque(network_problems(top, looks_at=top.runs, outlines=outlines), maxlen=0)
+    deque(network_problems(top, looks_at=lambda use, models: top.runs(use), outlines=outlines), maxlen=0)
     for use in top.parts:
         make = outlines.networks.get(use.section.path)
         if make is None or not set(use.actions) <= READING:

@@ -1,6 +1,7 @@
 """The parameters of the `SGD` section and of its sub-sections, declared once: to read, check and document them."""
 
 import re
+from collections.abc import Iterator
 
 from cntkpy.cntk_config.declare import (
     BOOLEAN,
@@ -333,6 +334,16 @@ class SGDParameters(TraceParameters, IgnoredParameters):
     parallel_train = Parameter(
         "ParallelTrain", PARALLEL, default=None, help="Training by several workers: processes, devices."
     )
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """Return weights below 0, which count as 0, as in CNTK."""
+        for name, weight in (
+            ("L1RegWeight", self.l1),
+            ("L2RegWeight", self.l2),
+            ("gaussianNoiseInjectStd", self.noise),
+        ):
+            if weight < 0:
+                yield name, f"{weight:g} has no effect: it is negative", "write a number above 0, or leave it out"
 
 
 def _width(value: ConfigValue) -> ConfigValue:

@@ -52,12 +52,7 @@ def network_settings(p: SGDParameters, epoch: int) -> Settings:
 
 
 def warn_of_idle_settings(p: SGDParameters, network: Network) -> None:
-    """Warn of rates and constants for nodes that the network does not have, and of negative weights."""
-    for name, weight in (("L1RegWeight", p.l1), ("L2RegWeight", p.l2), ("gaussianNoiseInjectStd", p.noise)):
-        if weight < 0:
-            value = p.given(name)
-            where = f"{value.span}: " if value is not None and value.span is not None else ""
-            log.warning("WARNING: %s%s = %g has no effect: it is negative.", where, name, weight)
+    """Warn of rates and constants for nodes that the network does not have."""
     for setting in idle_settings(p, network):
         where = f"{setting.value.span}: " if setting.value.span is not None else ""
         log.warning("WARNING: %s%s has no effect: the network has no %s node.", where, setting.name, setting.operation)

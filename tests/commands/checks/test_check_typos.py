@@ -130,3 +130,29 @@ def test_the_time_is_linear_in_undefined_variables() -> None:
 
     seconds(100)
     assert seconds(2400) < 10 * seconds(600)
+
+
+@pytest.mark.parametrize("values", ["8,16,16", "1,000,000", "8, 16, 16"])
+def test_values_that_come_twice_behind_commas(values: str, cntkpy) -> None:
+    """The last ones are lost, too: the same name twice is a name without a value as well."""
+    text = f"""command = t
+t = [ action = train ; modelPath = m
+    SimpleNetworkBuilder = [ layerSizes = 1:1 ; trainingCriterion = SquareError ; evalCriterion = SquareError ]
+    SGD = [ maxEpochs = 3 ; learningRatesPerSample = 0.1 ; minibatchSize = {values} ]
+    reader = [ file = d.ctf
+        input = [ features = [ dim = 1 ; format = dense ] ; labels = [ dim = 1 ; format = dense ] ] ]
+]
+"""
+    last = values.rpartition(",")[2].strip()
+    result = cntkpy("check", "m.cntk", files={"m.cntk": text, "d.ctf": "|features 1 |labels 1\n"})
+    assert result.code == 2
+    assert f"error: SGD: '{last}' is read as a parameter of its own: what follows a comma is cut off" in result.out
+
+
+@pytest.mark.parametrize("place", ["command = ()", "modelPath = m"])
+def test_marks_of_a_merge(place: str, cntkpy) -> None:
+    text = "command = ()\nt = [ action = test\nmodelPath = m\n]\n"
+    merged = text.replace(place, f"<<<<<<< HEAD\n{place}\n=======\n{place}\n>>>>>>> other")
+    result = cntkpy("check", "m.cntk", files={"m.cntk": merged.replace("()", "t")})
+    assert result.out.count("is a mark of a merge of Git - keep one of the two versions") == 2
+    assert result.code >= 1

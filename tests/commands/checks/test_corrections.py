@@ -27,6 +27,7 @@ train = [
         ('modelPath = "m"', "modelPath = \u201cm\u201d"),
         ('modelPath = "m"', "modelPath = 'm'"),
         ("learningRatesPerMB = 0.1:0.2:0.3", "learningRatesPerMB = 0.1,0.2,0.3"),
+        ("learningRatesPerMB = 1:2:3", "learningRatesPerMB = 1,2,3"),
         ("modelPath = out/m", "modelPath = out\\m"),
         ("modelPath = $Out$/m\nOut = o", "modelPath = $Uot$/m\nOut = o"),
     ],
@@ -52,6 +53,9 @@ def test_what_is_certain_is_corrected(right: str, wrong: str, cntkpy, tmp_path: 
     "broken",
     [
         TEXT.replace("maxEpochs = 2", "maxEpochs = 2 ; maxEpoch = 3"),  # it would override the value
+        TEXT.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = 0,1"),  # 0.1, or two epochs
+        TEXT.replace("minibatchSize = 2", "minibatchSize = 1,024"),
+        TEXT.replace("minibatchSize = 2", "minibatchSize = 1,000,000"),
         TEXT.replace("action = train", "action = t"),
         TEXT.replace("learningRatesPerMB = 0.1", "learningRatesPerMB = x"),
         TEXT.replace("modelPath = m", "modelPath = $Folder$/m"),
@@ -115,3 +119,33 @@ def test_misspelt_files_and_deserializers_get_a_suggestion(cntkpy) -> None:
     text = TEXT.replace("file = x ; input", "deserializers = ( [ type = ParquetDeserialzer ; file = x ; input")
     text = text.replace("format = dense ] ] ]\n", "format = dense ] ] ] ) ]\n")
     assert "did you mean 'ParquetDeserializer'?" in cntkpy("check", "b.cntk", files={"b.cntk": text}).out
+
+
+NODES = """\
+command = t
+t = [ action = train ; modelPath = m
+    BrainScriptNetworkBuilder = [
+        x = Input {2} ; y = Input {2} ; LAYERS
+        ce = SquareError (y, z) ; criterionNodes = (ce)
+    ]
+    SGD = [ maxEpochs = 2 ; learningRatesPerSample = 0.1 ]
+    reader = [ file = d ; input = [ x = [ dim = 2 ; format = dense ] ; y = [ dim = 2 ; format = dense ] ] ]
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("layers", "corrected"),
+    [
+        ("h1 = ReLU (x) ; h2 = Sigmoid (h1) ; z = LinearLayer {2} (h3)", None),
+        ("w = ReLU (x) ; z = LinearLayer {2} (ww)", None),
+        ("hidden = ReLU (x) ; z = LinearLayer {2} (hiden)", "(hidden)"),
+        ("H2 = ReLU (x) ; z = LinearLayer {2} (h2)", "(H2)"),
+    ],
+)
+def test_names_of_nodes(layers: str, corrected: str | None, cntkpy, tmp_path: Path) -> None:
+    """A name with another number, or of a letter or two, is another node."""
+    text = NODES.replace("LAYERS", layers)
+    cntkpy("check", "--fix", "a.cntk", files={"a.cntk": text, "d": "|x 1 0 |y 1 0\n"})
+    changed = (tmp_path / "a.cntk").read_text()
+    assert changed == text if corrected is None else corrected in changed

@@ -100,3 +100,60 @@ def test_data_called_like_the_action_are_missing_inputs(name: str, cntkpy) -> No
     result = cntkpy("check", "--data", "a.cntk", files={"a.cntk": text})
     assert f"a.cntk:3:55: error: a.cntk:t:reader:file: {missing}" in result.out
     assert f"a.cntk:3:55: hint: a.cntk:t:reader:file: {missing}" in cntkpy("check", "a.cntk").out
+
+
+OF_TWO = """\
+command = train:test
+modelPath = m
+input = [ features = [ dim = 2 ; format = dense ] ; labels = [ dim = 2 ; STREAM ] ]
+reader = [ file = train.ctf ]
+train = [ action = train ; SGD = [ maxEpochs = 1 ; learningRatesPerSample = 0.02 ]
+    SimpleNetworkBuilder = [ layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError ] ]
+test = [ action = test ; reader = [ file = NAME ] ]
+"""
+
+
+@pytest.mark.parametrize("name", ["y.ctf", "yes/test.ctf", "more.ctf"])
+def test_a_missing_file_that_begins_as_a_model_or_a_stream(name: str, cntkpy) -> None:
+    """The command before writes the model `m`, which is no beginning of `more.ctf`, and reads a stream `y`."""
+    text = OF_TWO.replace("NAME", name).replace("STREAM", "format = dense ; alias = y")
+    files = {"m.cntk": text, "train.ctf": "|features 1 0 |y 1 0\n"}
+    checked = cntkpy("check", "--data", "m.cntk", files=files)
+    assert f"m.cntk:7:44: error: m.cntk:test:reader:file: '{name}': " in checked.out
+    run = cntkpy("configFile=m.cntk")
+    assert run.code == 2
+    assert f"test:reader:file: '{name}': " in run.err
+    assert "Finished Epoch" not in run.err
+
+
+@pytest.mark.parametrize("name", ["out/m.z", "out/m/z.ctf"])
+def test_what_a_command_may_write(name: str, cntkpy) -> None:
+    """Outputs of a command are files after a point, and those in a folder."""
+    text = OF_TWO.replace("NAME", name).replace("STREAM", "format = dense").replace("modelPath = m", "modelPath=out/m")
+    checked = cntkpy("check", "--data", "m.cntk", files={"m.cntk": text, "train.ctf": "|features 1 0 |labels 1 0\n"})
+    assert "error" not in checked.out
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "|features 1 0 |labels 0;1",
+            "m.cntk:3:19: error: line 1 of 'train.ctf': the stream 'labels' has '0;1', which is ",
+        ),
+        (
+            "|features x 0 |labels 0:1",
+            "m.cntk:3:19: error: line 1 of 'train.ctf': the stream 'features' has 'x', which is ",
+        ),
+        (
+            "|features 1 0 |labels 0 1",
+            "m.cntk:2:83: error: line 1 of 'train.ctf': the values of the stream 'labels' are dense: ",
+        ),
+    ],
+)
+def test_values_that_are_of_no_format(line: str, told: str, cntkpy) -> None:
+    """Only a number is dense, only `index:value` is sparse."""
+    text = OF_TWO.replace("NAME", "train.ctf").replace("STREAM", "format = sparse").replace("modelPath = m\n", "")
+    text = text.replace("train:test", "train ; modelPath = m")
+    checked = cntkpy("check", "--data", "m.cntk", files={"m.cntk": text, "train.ctf": line + "\n"})
+    assert told in checked.out

@@ -98,3 +98,28 @@ def test_options_in_a_model_of_a_script_that_edits(cntkpy) -> None:
     )
     got = cntkpy("check", "m.cntk", files={"m.cntk": config, "e.mel": script})
     assert "e.mel:3:21: warning: Parameter has no option 'valuze' - did you mean 'value'? [CK057]" in got.out
+
+
+BEFORE = """\
+command = first:second
+SGD = [ maxEpochs = 1 ; learningRatesPerSample = 0.1 ]
+reader = [ file = d.ctf ; input = [ x = [ dim = 2 ; format = dense ] ; l = [ dim = 2 ; format = dense ; alias = y ] ] ]
+first = [ FIRST ]
+second = [ action = train ; modelPath = n ; NDLNetworkBuilder = [ networkDescription = net.nld ] ]
+"""
+SIMPLE = "layerSizes = 2:2 ; trainingCriterion = SquareError ; evalCriterion = SquareError"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        f"action = train ; modelPath = m ; SimpleNetworkBuilder = [ {SIMPLE} ]",
+        "action = edit ; editPath = e.mel",
+    ],
+)
+def test_a_missing_description_after_another_command(first: str, cntkpy) -> None:
+    """No command writes one; the message has a `y` in it, the name of a stream of the command before."""
+    files = {"m.cntk": BEFORE.replace("FIRST", first), "e.mel": "m = LoadModel(a)\nSaveModel(m, b)\n", "net.ndl": "x"}
+    checked = cntkpy("check", "m.cntk", files=files)
+    assert "m.cntk:5:88: error: cannot read 'net.nld'" in checked.out
+    assert "did you mean 'net.ndl'? [CK001]" in checked.out

@@ -395,3 +395,11 @@ def test_one_element_of_a_list_in_a_file(cntkpy) -> None:
     assert (
         "one element of a list cannot be set: write the whole list, learningRatesPerMB=FIRST:SECOND [CK032]" in got.out
     )
+
+
+@pytest.mark.parametrize("name", ["L1RegWeight", "L2RegWeight", "gaussianNoiseInjectStd"])
+def test_a_negative_weight_is_told_by_check_and_run(name: str, cntkpy) -> None:
+    word = f"train/SGD/{name}=-0.5"
+    told = f"train:SGD:{name}: -0.5 has no effect: it is negative - write a number above 0, or leave it out [CK016]"
+    assert told in cntkpy("check", "m.cntk", word, files=FILES).out
+    assert cntkpy("configFile=m.cntk", word).err.count(told) == 1

@@ -83,8 +83,6 @@ class TrainingLoop:
         if self.validation is not None:
             data = self.parallel.part_of(self.validation, always=True)
             self._validation = Validation(self.network, data, self.log, p.trace_level, self.parallel)
-        elif p.save_best:
-            log.warning("WARNING: saveBestModelPerCriterion has no effect: there is no cvReader.")
 
     def run(self) -> None:
         """Train until the last epoch, or until the rate is too small.

@@ -58,7 +58,9 @@ def test_files(trained) -> None:
 
 def test_without_validation_data(cntkpy) -> None:
     got = cntkpy("configFile=m.cntk", "train/saveBestModelPerCriterion=true", files=actions.files(""))
-    assert "saveBestModelPerCriterion has no effect: there is no cvReader." in got.err
+    told = "train:SGD: saveBestModelPerCriterion has no effect: there is no cvReader - add a cvReader"
+    assert got.err.count(told) == 1
+    assert told in cntkpy("check", "m.cntk", "train/saveBestModelPerCriterion=true").out
 
 
 @given(st.lists(st.lists(st.floats(allow_nan=True), min_size=2, max_size=2), min_size=1, max_size=8), st.integers(0, 7))
