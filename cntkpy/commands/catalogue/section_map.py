@@ -57,6 +57,13 @@ class Use:
                 return parameter
         return None
 
+    def value(self, parameter: Parameter[Any]) -> ConfigValue | None:
+        """Return the text of a parameter; None where it has none, or cannot be read, which `check` reports."""
+        try:
+            return parameter.value(self.section)
+        except ConfigError:
+            return None
+
     def parameters(self) -> Iterator[Parameter[Any]]:
         """Return all declared parameters, each name once."""
         return iter(_parameters(self.declared))

@@ -32,7 +32,7 @@ from cntkpy.commands.checks.networks import computed_networks, network_problems
 from cntkpy.commands.checks.records import record_problems
 from cntkpy.commands.checks.repeated import repeated_problems
 from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
 from cntkpy.commands.projects.project import Project, find_project
@@ -204,8 +204,8 @@ def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterat
 
     def builds(use: Use) -> bool:
         nonlocal anything
-        trains = bool(set(use.actions) & set(TRAINING))
-        built = not trains or not (anything or any(map(_own_file(use), written)) or (before_run and _has_model(use)))
+        may_exist = anything or any(map(_own_file(use), written)) or (before_run and _has_model(use))
+        built = not (trains(use) and may_exist)
         if OTHER_MODELS & set(use.actions):
             written.update(outputs(use))
         anything = anything or use.open or runs_script(use)

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.export import is_set, nodes
 from cntkpy.commands.catalogue.section_map import Use, section_map
 from cntkpy.commands.checks.files import OUTPUTS
 from cntkpy.commands.checks.models import runs_script
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.words import TRACK
 
@@ -84,18 +84,12 @@ def _outputs(root: ConfigParameters) -> Iterator[str]:
     if done := RootParameters.done_file.value(root):
         yield str(done)
     for command in _listed(root):
-        trains = bool(set(command.actions) & set(TRAINING))
+        outputs = (*OUTPUTS, "modelpath") if trains(command) else OUTPUTS
         for use in command.walk():
             for parameter in use.parameters():
                 name = parameter.name.lower()
-                path = parameter.type.name.startswith("path") and (name in OUTPUTS or (trains and name == "modelpath"))
-                if not path and name != EVENT_FILES:
-                    continue
-                try:
-                    value = parameter.value(use.section)
-                except ConfigError:
-                    continue  # the check says it
-                if value:
+                is_output = parameter.type.name.startswith("path") and name in outputs
+                if (is_output or name == EVENT_FILES) and (value := use.value(parameter)):
                     yield str(value)
 
 

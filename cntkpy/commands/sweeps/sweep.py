@@ -67,9 +67,6 @@ def sweep(words: list[str], options: Options) -> int:
             print(f"{_shown(path)}: {options.jobs} tasks run {study.size()} trials; submit it with sbatch")
             return 0
         return _run(plan, folder, base, study, options.jobs)
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
     except OSError as error:
         if error.filename is None:  # the output
             raise
