@@ -142,12 +142,7 @@ class UserError(ValueError, RuntimeError):
     """Attributes that other processes do not get, nor the class that has them: networks and texts."""
 
     def __init__(
-        self,
-        kind: str,
-        message: str,
-        span: Span | None = None,
-        hint: Hint = None,
-        notes: Iterable[str] = (),
+        self, kind: str, message: str, span: Span | None = None, hint: Hint = None, notes: Iterable[str] = ()
     ) -> None:
         message, notes = masked(_without_middle(message)), [masked(note) for note in notes]
         hint = masked(hint) if isinstance(hint, str) else hint

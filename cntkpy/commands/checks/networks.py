@@ -243,10 +243,7 @@ def _initial(section: ConfigParameters) -> ConfigValue | None:
 
 
 def _loaded(
-    value: ConfigValue,
-    section: ConfigParameters,
-    streams: Streams | None,
-    models: Models,
+    value: ConfigValue, section: ConfigParameters, streams: Streams | None, models: Models
 ) -> Generator[Diagnostic, None, CheckedNetwork | None]:
     """Check the model that a training starts from against its data."""
     try:

@@ -37,9 +37,7 @@ class Command(NamedTuple):
 
 
 def scan_commands(
-    top: TopLevel,
-    problems: list[ConfigError] | None = None,
-    sections: Mapping[str, ConfigParameters] = {},
+    top: TopLevel, problems: list[ConfigError] | None = None, sections: Mapping[str, ConfigParameters] = {}
 ) -> list[Command]:
     """Look at all commands before the first one runs, so that a broken later one stops the run at once.
 

@@ -67,12 +67,7 @@ def runs_command(context: click.Context, serve: bool, port: int | None, opens: b
 
 
 def _list(
-    folders: tuple[str, ...],
-    form: str,
-    order: str | None,
-    conditions: tuple[str, ...],
-    columns: str | None,
-    wide: bool,
+    folders: tuple[str, ...], form: str, order: str | None, conditions: tuple[str, ...], columns: str | None, wide: bool
 ) -> int:
     """List runs."""
     from cntkpy.commands.runs import forms

@@ -13,15 +13,6 @@ from cntkpy.networks.builders.python.operations.random import (
 
 from .missing import no_attribute
 
-__all__ = [
-    "bernoulli",
-    "bernoulli_like",
-    "gumbel",
-    "gumbel_like",
-    "normal",
-    "normal_like",
-    "uniform",
-    "uniform_like",
-]
+__all__ = ["bernoulli", "bernoulli_like", "gumbel", "gumbel_like", "normal", "normal_like", "uniform", "uniform_like"]
 
 __getattr__ = no_attribute("cntk.random", __all__)
