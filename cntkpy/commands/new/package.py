@@ -118,14 +118,14 @@ def _nearest(name: str) -> str:
     return f"write {tidy}" if NAME.fullmatch(tidy) else "write a name such as word-counts"
 
 
-def write_template(kind: str, name: str, words: dict[str, str], more: Mapping[str, str]) -> None:
+def write_template(kind: str, name: str, words: dict[str, str], contents: Mapping[str, str]) -> None:
     """Make a folder of the files of a template, all or none.
 
     Args:
         kind: the template.
         name: of the folder.
         words: by placeholder what it stands for, in texts and in names of files.
-        more: texts of further files.
+        contents: by name the texts of further files.
 
     Raises:
         ConfigError: the folder is there already, or cannot be written.
@@ -141,7 +141,7 @@ def write_template(kind: str, name: str, words: dict[str, str], more: Mapping[st
     }
     try:
         folder.mkdir()
-        for place, text in (texts | more).items():
+        for place, text in (texts | contents).items():
             with atomic_write(folder / place, "w", durable=False) as file:
                 file.write(text)
     except OSError as error:

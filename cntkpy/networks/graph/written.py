@@ -85,6 +85,3 @@ def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is not a list")
     return tuple(map(_text, cast("list[object]", value)))
-
-
-__all__ = ["Written"]

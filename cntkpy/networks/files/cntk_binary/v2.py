@@ -464,6 +464,3 @@ def _reached(
             name, mark, _ = uid.rpartition("_Output_")
             if mark and name in functions:
                 yield name
-
-
-__all__ = ["parse_v2"]

@@ -94,5 +94,3 @@ RULES: dict[str, Rule] = {
     "Tanh": _tanh,
 }
 """By operator: what is made of sums of two values along time."""
-
-__all__ = ["RULES", "refuse", "sums_of"]
