@@ -73,7 +73,7 @@ InferredDimension = cntk_py.InferredDimension
 FreeDimension = cntk_py.FreeDimension
 
 
-__all__ = [
+__all__: list[str] = [
     "Axis", "BlockFunction", "CloneMethod", "Communicator", "FreeDimension", "Function", "InferredDimension",
     "ModelFormat", "Signature", "axis", "block_momentum_distributed_learner", "cntk_py", "contrib", "core",
     "data_parallel_distributed_learner", "debugging", "default_options", "default_options_for", "default_override_or",
@@ -82,11 +82,17 @@ __all__ = [
     "random", "sample_installer", "sequence", "set_global_option", "tensor", "tests", "train", "typemap", "types",
     "variables",
 ]  # fmt: skip
-__all__ += [
-    name
-    for module in (core, device, variables, initializer, io, learners, logging, losses, metrics, ops, train)
-    for name in module.__all__
-]
+__all__ += core.__all__
+__all__ += device.__all__
+__all__ += variables.__all__
+__all__ += initializer.__all__
+__all__ += io.__all__
+__all__ += learners.__all__
+__all__ += logging.__all__
+__all__ += losses.__all__
+__all__ += metrics.__all__
+__all__ += ops.__all__
+__all__ += train.__all__
 
 __getattr__ = no_attribute("cntk", __all__)
 

@@ -115,7 +115,7 @@ TIMES_NO_INFERRED_INPUT_RANK = -1
 input = input_variable
 placeholder_variable = placeholder
 
-__all__ = [
+__all__: list[str] = [
     "TIMES_NO_INFERRED_INPUT_RANK", "BlockFunction", "Function", "abs", "alias", "argmax", "argmin", "as_block",
     "as_composite", "cast", "ceil", "clip", "combine", "constant", "cos", "cosine_distance", "dropout",
     "element_divide", "element_select", "element_times", "equal", "exp", "expand_dims", "flatten", "floor",
@@ -128,7 +128,10 @@ __all__ = [
     "softmax", "splice", "sqrt", "square", "squeeze", "stop_gradient", "swapaxes", "tanh", "times", "times_transpose",
     "to_batch", "to_sequence", "to_sequence_like", "top_k", "transpose", "unpack_batch", "user_function", "zeros_like",
 ]  # fmt: skip
-__all__ += [name for module in (composed, convolutions, images, more) for name in module.__all__]
+__all__ += composed.__all__
+__all__ += convolutions.__all__
+__all__ += images.__all__
+__all__ += more.__all__
 
 _missing = no_attribute("cntk.ops", __all__)
 
