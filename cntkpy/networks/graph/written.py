@@ -63,9 +63,7 @@ class Written(NamedTuple):
             return written
         block = _mapping(parts["block"])
         return written._replace(
-            block=int(block["number"]),
-            operation=_text(block["operation"]),
-            block_operands=_texts(block["operands"]),
+            block=int(block["number"]), operation=_text(block["operation"]), block_operands=_texts(block["operands"])
         )
 
 

@@ -37,11 +37,7 @@ from cntkpy.networks.builders.python.layer_kinds.convolutions import (
 )
 from cntkpy.networks.builders.python.layer_kinds.dense import Activation, Dense, Dropout, Embedding, Label
 from cntkpy.networks.builders.python.layer_kinds.library import bias_start, weights_start
-from cntkpy.networks.builders.python.layer_kinds.normalization import (
-    BatchNormalization,
-    LayerNormalization,
-    Stabilizer,
-)
+from cntkpy.networks.builders.python.layer_kinds.normalization import BatchNormalization, LayerNormalization, Stabilizer
 from cntkpy.networks.builders.python.layer_kinds.pooling import (
     AveragePooling,
     GlobalAveragePooling,

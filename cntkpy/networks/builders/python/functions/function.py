@@ -41,31 +41,13 @@ from cntkpy.networks.builders.python.functions.defaults import HALF, PROCESS_OPT
 from cntkpy.networks.builders.python.functions.free import are_free, free_axis, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.free_files import take_free
 from cntkpy.networks.builders.python.functions.graph import Model
-from cntkpy.networks.builders.python.functions.leaves import (
-    FREE,
-    UNKNOWN,
-    adopting_constant,
-    data_input,
-    with_counts,
-)
+from cntkpy.networks.builders.python.functions.leaves import FREE, UNKNOWN, adopting_constant, data_input, with_counts
 from cntkpy.networks.builders.python.functions.mixins.called import Called
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
-from cntkpy.networks.builders.python.functions.mixins.structure import (
-    View,
-    signature_text,
-    uid_of,
-    variable_text,
-)
+from cntkpy.networks.builders.python.functions.mixins.structure import View, signature_text, uid_of, variable_text
 from cntkpy.networks.builders.python.functions.mixins.values import Valued
-from cntkpy.networks.builders.python.functions.nodes import (
-    INPUTS,
-    Input,
-    ValueType,
-    has_value,
-    is_of_layer,
-    note_user,
-)
+from cntkpy.networks.builders.python.functions.nodes import INPUTS, Input, ValueType, has_value, is_of_layer, note_user
 from cntkpy.networks.builders.python.functions.parts import check_index, indexed, runs
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.builders.python.functions.recipes import (
