@@ -72,10 +72,7 @@ def test_no_findings_are_an_empty_array(cntkpy) -> None:
     assert (got.code, json.loads(got.out)) == (0, [])
 
 
-REQUIRED = {
-    "testsuite": {"name", "tests", "failures", "errors"},
-    "testcase": {"name"},
-}
+REQUIRED = {"testsuite": {"name", "tests", "failures", "errors"}, "testcase": {"name"}}
 ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
     "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "file"},
