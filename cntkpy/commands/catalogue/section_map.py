@@ -296,11 +296,11 @@ def deserializer_use(section: ConfigParameters) -> Use:
     return _filled(Use(section, "deserializer", (*kinds, DeserializerParameters), open=not kinds))
 
 
-def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
+def writer_use(section: ConfigParameters) -> Use:
     """Return the use of a writer section."""
     name = WriterParameters.writer_type.read(section)
     kinds = _declaration(WRITER, name, section) or _installed(WRITER, name)
-    return _filled(Use(section, role, (*kinds, WriterParameters), open=not kinds))
+    return _filled(Use(section, "writer", (*kinds, WriterParameters), open=not kinds))
 
 
 def _declaration(kind: Kind, name: str, section: ConfigParameters | None = None) -> tuple[type[Declared], ...]:
