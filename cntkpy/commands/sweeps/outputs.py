@@ -68,6 +68,10 @@ def tracking_word(place: str, trial: str) -> str:
     return f"{TRACK}={place}/{trial}" if kind.lower() == TENSORBOARD and target else f"{TRACK}={place}"
 
 
+OUTSIDE = "'{}' would be written by every trial"
+OUTSIDE_HINT = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
+
+
 def outside(root: ConfigParameters, folder: Path) -> list[str]:
     """Return the outputs that are not in a folder."""
     written = dict.fromkeys(_outputs(root))

@@ -277,6 +277,7 @@ glorot_uniform_initializer, glorot_normal_initializer = initializers.glorot_unif
 he_uniform_initializer, he_normal_initializer = initializers.he_uniform, initializers.he_normal
 truncated_normal_initializer, bilinear_initializer = initializers.truncated_normal, initializers.bilinear
 random_initializer_with_rank = initializers.initializer_with_rank
+mpicommunicator = mpi_communicator
 
 
 def create_trainer(
@@ -294,11 +295,6 @@ def create_trainer(
 def create_evaluator(evaluation_function: Any, progress_writers: Any = None) -> Evaluator:
     """Return an evaluator of a metric."""
     return Evaluator(evaluation_function, progress_writers)
-
-
-def mpicommunicator() -> Communicator:
-    """Return the communicator of the workers."""
-    return mpi_communicator()
 
 
 def create_data_parallel_distributed_learner(
