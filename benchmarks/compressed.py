@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import peers
 from text import DATA, read
+from uci import lines
 
 
 def piped(packed: Path, plain: Path, inputs: str) -> None:
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         plain, one, frames, gzip = (Path(name) / f"data.{end}" for end in ("ctf", "zst", "frames.zst", "gz"))
         for title, make, inputs, _ in DATA:
-            text = make(rng, arguments.size * 1_000_000)
+            text = lines(make, rng, arguments.size)
             plain.write_text(text)
             subprocess.run(["zstd", "-qf", str(plain), "-o", str(one)], check=True)
             pieces = [text[at : at + 1_000_000].encode() for at in range(0, len(text), 1_000_000)]

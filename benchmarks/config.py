@@ -58,10 +58,10 @@ def check_time(count: int) -> float:
         return os.times().children_user - before
 
 
-def processor_time(text: str, repeats: int = 5) -> float:
+def processor_time(text: str) -> float:
     """Seconds of processor time, the median: other work on the machine counts little."""
     times = []
-    for _ in range(repeats):
+    for _ in range(5):
         gc.collect()
         start = time.process_time()
         resolve(text)

@@ -9,14 +9,12 @@ another sequence, of another length, and classifies each of its steps. What is m
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import peers
 import sequences
-from sequences import HEADER, MOMENTUM, RATE, ROUNDS, SECONDS, SEQUENCES, last_cells, packed, padded, row
+from sequences import MOMENTUM, RATE, SEQUENCES, last_cells, packed, padded
 
 SCRIPT = """
 t = DynamicAxis {}
@@ -37,24 +35,13 @@ evaluationNodes = (err)
 
 
 @dataclass
-class Pairs:
+class Pairs(sequences.Sizes):
     """A network and its data.
 
     Attributes:
-        title: what it is called in the table.
-        inputs, cells, classes: the sizes of its layers.
-        shortest, longest: steps of a sequence, of both sides.
-        batches: how many minibatches there are.
         data: by minibatch, the samples that the encoder reads, those that the decoder reads, and the classes.
     """
 
-    title: str
-    inputs: int
-    cells: int
-    classes: int
-    shortest: int
-    longest: int
-    batches: int = 16
     data: list[tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]] = field(default_factory=list[Any])
 
     def __post_init__(self) -> None:
@@ -204,19 +191,13 @@ class Torch:
 
 def main(argv: list[str] | None = None) -> str:
     """The table."""
-    given = peers.options(__doc__, list(CASES), ROUNDS, SECONDS).parse_args(argv)
-    lines = [
+    head = (
         "## Encoder and decoder",
         "LSTM, another LSTM that starts from its last state, dense layer. Training, single precision, microseconds per "
         f"minibatch of 32 pairs of sequences (load at the start {os.getloadavg()[0]:.1f}); ratios in brackets: of "
         "processor time. JAX: the faster of padded and packed.",
-        "",
-        *HEADER,
-    ]
-    for name in given.cases:
-        lines.append(row(CASES[name], given.rounds, given.seconds, (Ours, Padded, Packed, Torch)))
-        print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+    )
+    return sequences.table(argv, __doc__, CASES, head, (Ours, Padded, Packed, Torch))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import peers
 
 DIM = 40
 KINDS = {"CM": "kSpeechFeature", "CM2": "kTwoByteAuto", "CM3": "kOneByteAuto"}
@@ -50,23 +50,6 @@ def theirs(specifier: str) -> float:
         return sum(float(np.array(rows)[-1, -1]) for _, rows in reader)
 
 
-def in_turns(repeat: int, *functions: Callable[[], Any]) -> list[list[tuple[float, float]]]:
-    """Seconds, of the processor and of the clock, of functions called in turns; the first turn is not counted."""
-    seconds: list[list[tuple[float, float]]] = [[] for _ in functions]
-    for turn in range(repeat + 1):
-        for one, found in zip(functions, seconds, strict=True):
-            begin = time.process_time(), time.perf_counter()
-            one()
-            if turn:
-                found.append((time.process_time() - begin[0], time.perf_counter() - begin[1]))
-    return seconds
-
-
-def ratio(ours: list[tuple[float, float]], theirs: list[tuple[float, float]], which: int) -> float:
-    """Median of how often our time goes into theirs. which: 0 of the processor, 1 of the clock."""
-    return statistics.median(b[which] / a[which] for a, b in zip(ours, theirs, strict=True))
-
-
 def rows(count: int, repeat: int) -> list[str]:
     """Rows of a table: MB of file per second of processor time, with the peer's and the median ratio of each round.
 
@@ -77,8 +60,13 @@ def rows(count: int, repeat: int) -> list[str]:
     for specifier in make_archives(count):
         if ours(specifier) != theirs(specifier):
             raise ValueError(f"{specifier}: the two read different values")
-        a, b = in_turns(repeat, lambda one=specifier: ours(one), lambda one=specifier: theirs(one))
+        calls: dict[str, Callable[[], object]] = {
+            "ours": lambda one=specifier: ours(one),
+            "theirs": lambda one=specifier: theirs(one),
+        }
+        a, b = ([one.processor for one in seconds] for seconds in peers.in_turns(calls, repeat).values())
         megabytes = Path(specifier[4:]).with_suffix(".ark").stat().st_size / 1e6
-        speeds = [megabytes / statistics.median(cpu for cpu, _ in times) for times in (a, b)]
-        found.append(f"| Kaldi, {specifier} | MB/s | {speeds[0]:,.0f} | {speeds[1]:,.0f} | {ratio(a, b, 0):.2f} |")
+        speeds = [megabytes / statistics.median(times) for times in (a, b)]
+        ratio = statistics.median(map(operator.truediv, b, a))
+        found.append(f"| Kaldi, {specifier} | MB/s | {speeds[0]:,.0f} | {speeds[1]:,.0f} | {ratio:.2f} |")
     return found

@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SITE = "BENCHMARK_SITE"
 """Variable of the environment with folders of packages: `pip install --target FOLDER torch grain pysimdjson`."""
@@ -36,6 +36,14 @@ def timed(call: Callable[[], object]) -> Seconds:
     began, worked = time.perf_counter(), time.process_time() + of_children()
     call()
     return Seconds(time.perf_counter() - began, time.process_time() + of_children() - worked)
+
+
+def sweep(reader: Any, size: int = 256) -> None:
+    """Read one sweep in minibatches, and close the reader."""
+    reader.start_minibatch_loop(size, 0)
+    while reader.get_minibatch() is not None:
+        pass
+    reader.close()
 
 
 def in_turns(calls: dict[str, Callable[[], object]], repeat: int) -> dict[str, list[Seconds]]:

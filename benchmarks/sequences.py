@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import statistics
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,16 +50,14 @@ HEADER = (
 
 
 @dataclass
-class Case:
-    """A network and its data.
+class Sizes:
+    """A network and the sizes of its data.
 
     Attributes:
         title: what it is called in the table.
         inputs, cells, classes: the sizes of its layers.
         shortest, longest: steps of a sequence.
         batches: how many minibatches there are.
-        x: by minibatch, the samples of each sequence.
-        y: by minibatch, the class of each sequence.
     """
 
     title: str
@@ -68,6 +67,17 @@ class Case:
     shortest: int
     longest: int
     batches: int = 16
+
+
+@dataclass
+class Case(Sizes):
+    """A network and its data.
+
+    Attributes:
+        x: by minibatch, the samples of each sequence.
+        y: by minibatch, the class of each sequence.
+    """
+
     x: list[list[np.ndarray]] = field(default_factory=list[list[np.ndarray]])
     y: list[np.ndarray] = field(default_factory=list[np.ndarray])
 
@@ -286,9 +296,7 @@ class Torch:
         self.last.item()
 
 
-def row(
-    case: Any, rounds: int, seconds: float, kinds: tuple[Any, Any, Any, Any] = (Ours, Padded, Packed, Torch)
-) -> str:
+def row(case: Any, rounds: int, seconds: float, kinds: tuple[Any, ...]) -> str:
     """Measure one case, in rounds of about so many seconds of the slowest: a line of the table."""
     ours, *by_hand, torch = kinds
     runners: dict[Any, Any] = {
@@ -309,21 +317,27 @@ def row(
     return f"| {case.title} | {' | '.join(cells)} | {runners[ours].trainer.compilations} |"
 
 
+def table(
+    argv: list[str] | None, about: str | None, cases: Mapping[str, Any], head: Sequence[str], kinds: tuple[Any, ...]
+) -> str:
+    """The heading and the text of a section, and the rows of the cases that words of the command line name."""
+    given = peers.options(about, list(cases), ROUNDS, SECONDS).parse_args(argv)
+    lines = [*head, "", *HEADER]
+    for name in given.cases:
+        lines.append(row(cases[name], given.rounds, given.seconds, kinds))
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
 def main(argv: list[str] | None = None) -> str:
     """The table."""
-    given = peers.options(__doc__, list(CASES), ROUNDS, SECONDS).parse_args(argv)
-    lines = [
+    head = (
         "## Sequence classifier",
         "LSTM, last state, dense layer. Training, single precision, microseconds per minibatch of 32 sequences "
         f"(medians of interleaved rounds; load at the start {os.getloadavg()[0]:.1f}); ratios in brackets: of "
         "processor time. JAX: the faster of padded and packed.",
-        "",
-        *HEADER,
-    ]
-    for name in given.cases:
-        lines.append(row(CASES[name], given.rounds, given.seconds))
-        print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+    )
+    return table(argv, __doc__, CASES, head, (Ours, Padded, Packed, Torch))
 
 
 if __name__ == "__main__":

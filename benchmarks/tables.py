@@ -152,12 +152,7 @@ def grain(path: str, shuffled: bool, cores: int) -> Sweep:
     return sweep
 
 
-MAKERS: dict[str, Callable[[str, bool, int], Sweep | None]] = {
-    OURS: ours,
-    PYARROW: pyarrow,
-    TORCH: torch,
-    GRAIN: grain,
-}
+MAKERS: dict[str, Callable[[str, bool, int], Sweep | None]] = {OURS: ours, PYARROW: pyarrow, TORCH: torch, GRAIN: grain}
 
 
 def measure(name: str, path: str, shuffled: bool, cores: int, seconds: float, repeat: int) -> list[float]:

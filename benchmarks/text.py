@@ -22,47 +22,29 @@ import peers
 import uci
 
 
-def dense_integers(rng: np.random.Generator, size: int) -> str:
-    """Pixels and one-hot labels: 784 + 10 whole numbers a line, four fifths of the pixels zero."""
-    lines = []
-    while size > 0:
-        pixels = rng.integers(0, 256, 784) * (rng.random(784) > 0.8)
-        label = np.eye(10, dtype=int)[len(lines) % 10]
-        lines.append(f"|labels {' '.join(map(str, label))} |features {' '.join(map(str, pixels))}\n")
-        size -= len(lines[-1])
-    return "".join(lines)
+def dense_integers(rng: np.random.Generator, number: int) -> str:
+    """Pixels and a one-hot label: 784 + 10 whole numbers, four fifths of the pixels zero."""
+    pixels = rng.integers(0, 256, 784) * (rng.random(784) > 0.8)
+    label = np.eye(10, dtype=int)[number % 10]
+    return f"|labels {' '.join(map(str, label))} |features {' '.join(map(str, pixels))}\n"
 
 
-def dense_floats(rng: np.random.Generator, size: int) -> str:
-    """363 numbers with six decimals a line."""
-    lines = []
-    while size > 0:
-        lines.append("|x " + " ".join(f"{v:.6f}" for v in rng.standard_normal(363)) + "\n")
-        size -= len(lines[-1])
-    return "".join(lines)
+def dense_floats(rng: np.random.Generator, number: int) -> str:
+    """363 numbers with six decimals."""
+    return "|x " + " ".join(f"{v:.6f}" for v in rng.standard_normal(363)) + "\n"
 
 
-def sparse_values(rng: np.random.Generator, size: int) -> str:
-    """100 of 1,000,000 features and a label a line."""
-    lines = []
-    while size > 0:
-        columns = np.sort(rng.integers(0, 1_000_000, 100))
-        values = " ".join(f"{c}:{v:.3f}" for c, v in zip(columns, rng.random(100), strict=True))
-        lines.append(f"{len(lines)} |x {values} |y {len(lines) % 2}\n")
-        size -= len(lines[-1])
-    return "".join(lines)
+def sparse_values(rng: np.random.Generator, number: int) -> str:
+    """100 of 1,000,000 features and a label."""
+    columns = np.sort(rng.integers(0, 1_000_000, 100))
+    values = " ".join(f"{c}:{v:.3f}" for c, v in zip(columns, rng.random(100), strict=True))
+    return f"{number} |x {values} |y {number % 2}\n"
 
 
-def short_sequences(rng: np.random.Generator, size: int) -> str:
-    """Sequences of one to five steps, one word and one tag each."""
-    lines = []
-    key = 0
-    while size > 0:
-        for _ in range(1 + key % 5):
-            lines.append(f"{key} |w {rng.integers(0, 1000)}:1 |t {rng.integers(0, 10)}:1\n")
-            size -= len(lines[-1])
-        key += 1
-    return "".join(lines)
+def short_sequence(rng: np.random.Generator, number: int) -> str:
+    """A sequence of one to five steps, one word and one tag each."""
+    steps = range(1 + number % 5)
+    return "".join(f"{number} |w {rng.integers(0, 1000)}:1 |t {rng.integers(0, 10)}:1\n" for _ in steps)
 
 
 DENSE = "[dim={};format=dense]"
@@ -76,7 +58,7 @@ DATA: list[tuple[str, Callable[[np.random.Generator, int], str], str, tuple[str,
     ),
     ("dense floats, 363 a line", dense_floats, f"x={DENSE.format(363)}", ("|x",)),
     ("sparse, 100 of 1,000,000", sparse_values, f"x={SPARSE.format(1_000_000)};y={DENSE.format(1)}", ()),
-    ("short sparse sequences", short_sequences, f"w={SPARSE.format(1000)};t={SPARSE.format(10)}", ()),
+    ("short sparse sequences", short_sequence, f"w={SPARSE.format(1000)};t={SPARSE.format(10)}", ()),
 ]
 
 
@@ -93,11 +75,7 @@ def read(path: Path, inputs: str, *, randomize: bool = False, prefetch: bool = F
 
     switches = {"randomize": randomize, "prefetch": prefetch, "multiThreadedDeserialization": threads}
     options = ";".join(f"{name}={str(value).lower()}" for name, value in switches.items()) + ";traceLevel=0"
-    reader = create_reader(f'file="{path}";input=[{inputs}];{options}')
-    reader.start_minibatch_loop(256, 0)
-    while reader.get_minibatch() is not None:
-        pass
-    reader.close()
+    peers.sweep(create_reader(f'file="{path}";input=[{inputs}];{options}'))
 
 
 PEAK = """
@@ -154,7 +132,7 @@ def main(argv: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, make, inputs, tags in DATA:
-            text = make(rng, arguments.size * 1_000_000)
+            text = uci.lines(make, rng, arguments.size)
             path = Path(folder) / "data.ctf"
             path.write_text(text)
             calls: dict[str, Callable[[], object]] = {

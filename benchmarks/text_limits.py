@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import peers
 import text
+import uci
 
 from cntkpy.readers.formats.text.index import IndexOptions, build_index
 
@@ -82,7 +83,8 @@ def index_row(folder: Path, size: int, repeat: int) -> str:
     """The line of the index: megabytes per second of processor time of ours and of `wc -l`, and the ratio."""
     path = folder / "sequences.ctf"
     with path.open("w") as file:
-        file.writelines(numbered(text.short_sequences(np.random.default_rng(1), 10_000_000), max(1, size // 10)))
+        content = uci.lines(text.short_sequence, np.random.default_rng(1), 10)
+        file.writelines(numbered(content, max(1, size // 10)))
     megabytes = path.stat().st_size / 1e6
     calls: dict[str, Callable[[], object]] = {
         "cntkpy": lambda: text.index(path),
@@ -140,7 +142,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, make, inputs, tags in text.DATA:
             if tags:
-                content = make(np.random.default_rng(1), arguments.size * 1_000_000)
+                content = uci.lines(make, np.random.default_rng(1), arguments.size)
                 print(row(name, content, Path(folder) / "data.ctf", inputs, tags, arguments.repeat), flush=True)
         print("\n| the index of | cntkpy | `wc -l` | / `wc -l` |\n|---|---:|---:|---:|")
         print(f"{index_row(Path(folder), arguments.index, arguments.repeat)}\n")

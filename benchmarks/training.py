@@ -38,15 +38,7 @@ from cntkpy.readers import CTFDeserializer, MinibatchSource, StreamDef, StreamDe
 from cntkpy.trainers.fronts.config.training import TrainingLoop
 from cntkpy.trainers.log.reporting import Reporting
 from cntkpy.trainers.parameters.sgd import SGDParameters
-from cntkpy.training import (
-    Trainer,
-    TrainingSession,
-    input_variable,
-    layers,
-    learners,
-    ops,
-    schedules,
-)
+from cntkpy.training import Trainer, TrainingSession, input_variable, layers, learners, ops, schedules
 
 DATA = Path(__file__).parent.parent / "sample_configs" / "data" / "digits_train.ctf"
 SIZE, SAMPLES = 20, 1400

@@ -11,23 +11,24 @@ import numpy as np
 import peers
 
 
-def pixels(rng: np.random.Generator, size: int) -> str:
-    """A label and 784 whole numbers a line, four fifths of them zero."""
-    lines = []
-    while size > 0:
-        values = rng.integers(0, 256, 784) * (rng.random(784) > 0.8)
-        lines.append(f"{len(lines) % 10} {' '.join(map(str, values))}\n")
-        size -= len(lines[-1])
-    return "".join(lines)
+def lines(make: Callable[[np.random.Generator, int], str], rng: np.random.Generator, megabytes: int) -> str:
+    """So many megabytes of lines; `make` takes the number of a record."""
+    records, size = list[str](), 0
+    while size < megabytes * 1_000_000:
+        records.append(make(rng, len(records)))
+        size += len(records[-1])
+    return "".join(records)
 
 
-def decimals(rng: np.random.Generator, size: int) -> str:
-    """A label and 363 numbers with six decimals a line."""
-    lines = []
-    while size > 0:
-        lines.append(f"{len(lines) % 10} " + " ".join(f"{v:.6f}" for v in rng.standard_normal(363)) + "\n")
-        size -= len(lines[-1])
-    return "".join(lines)
+def pixels(rng: np.random.Generator, number: int) -> str:
+    """A label and 784 whole numbers, four fifths of them zero."""
+    values = rng.integers(0, 256, 784) * (rng.random(784) > 0.8)
+    return f"{number % 10} {' '.join(map(str, values))}\n"
+
+
+def decimals(rng: np.random.Generator, number: int) -> str:
+    """A label and 363 numbers with six decimals."""
+    return f"{number % 10} " + " ".join(f"{v:.6f}" for v in rng.standard_normal(363)) + "\n"
 
 
 def read(folder: Path, dim: int, randomize: str, *, cache: bool) -> None:
@@ -40,10 +41,7 @@ def read(folder: Path, dim: int, randomize: str, *, cache: bool) -> None:
         f"features=[dim={dim};start=1;sectionType=Data] ;"
         f'labels=[start=0;labelDim=10;labelType=Category;labelMappingFile="{folder}/map";sectionType=Labels]'
     )
-    reader.start_minibatch_loop(256, 0)
-    while reader.get_minibatch() is not None:
-        pass
-    reader.close()
+    peers.sweep(reader)
 
 
 def write_cache(folder: Path, dim: int) -> None:
@@ -60,7 +58,7 @@ def rows(size: int, repeat: int) -> list[str]:
         folder = Path(name)
         (folder / "map").write_text("".join(f"{i}\n" for i in range(10)))
         for title, make, dim in (("whole numbers, 784 a line", pixels, 784), ("decimals, 363 a line", decimals, 363)):
-            text = make(rng, size * 1_000_000)
+            text = lines(make, rng, size)
             (folder / "data.txt").write_text(text)
             calls: dict[str, Callable[[], object]] = {
                 "text": lambda dim=dim: read(folder, dim, "none", cache=False),

@@ -57,21 +57,9 @@ _OF_DATA = ("create_reader", "build_network", "load_model", "save_model")
 _MODULES = ("training", "testing", "compat", "cntk_config", "readers", "networks", "trainers", "commands", "grammar")
 
 __all__ = [
-    "ConfigArray",
-    "ConfigError",
-    "ConfigParameters",
-    "ConfigValue",
-    "PerEpoch",
-    "UserError",
-    "__version__",
-    "build_network",
-    "create_reader",
-    "load",
-    "load_model",
-    "parse",
-    "run",
-    "save_model",
-]
+    "ConfigArray", "ConfigError", "ConfigParameters", "ConfigValue", "PerEpoch", "UserError", "__version__",
+    "build_network", "create_reader", "load", "load_model", "parse", "run", "save_model",
+]  # fmt: skip
 
 
 def run(*words: str) -> int:

@@ -18,20 +18,6 @@ from cntkpy.cntk_config.definitions import Origin
 from cntkpy.cntk_config.parameters import ConfigArray, ConfigParameters, ConfigValue, parse, read_text_file
 
 __all__ = [
-    "ConfigArray",
-    "ConfigError",
-    "ConfigParameters",
-    "ConfigValue",
-    "Diagnostic",
-    "Origin",
-    "PerEpoch",
-    "Span",
-    "UserError",
-    "atomic_write",
-    "has_config_file",
-    "load",
-    "nearest",
-    "parse",
-    "read_text_file",
-    "suggestion",
-]
+    "ConfigArray", "ConfigError", "ConfigParameters", "ConfigValue", "Diagnostic", "Origin", "PerEpoch", "Span",
+    "UserError", "atomic_write", "has_config_file", "load", "nearest", "parse", "read_text_file", "suggestion",
+]  # fmt: skip

@@ -151,13 +151,7 @@ def show_command(
 @click.option(
     "--watch", is_flag=True, help="Check again whenever a file below this folder or that of the project changes."
 )
-def check_command(
-    words: tuple[str, ...],
-    quiet: bool,
-    form: str,
-    watch: bool,
-    **options: Any,
-) -> int:
+def check_command(words: tuple[str, ...], quiet: bool, form: str, watch: bool, **options: Any) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
     gc.set_threshold(CHECKED_OBJECTS, *gc.get_threshold()[1:])

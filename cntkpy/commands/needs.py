@@ -41,19 +41,11 @@ def _of_show(values: Mapping[str, Any]) -> Need:
 
 
 SUBCOMMANDS: dict[str, str | Callable[[Mapping[str, Any]], Need]] = {
-    "run": BASE,  # its actions say what they need
-    "sweep": BASE,  # its trials are runs; the samplers of Optuna ask for it
+    # Actions say what a run needs, and a trial of a sweep is a run; the samplers of Optuna ask for it.
+    **dict.fromkeys(("run", "sweep", "explain", "diff", "format", "help", "list", "completion"), BASE),
+    **dict.fromkeys(("runs", "report", "new"), BASE),
     "show": _of_show,
     "check": _of_check,
-    "explain": BASE,
-    "diff": BASE,
-    "format": BASE,
-    "help": BASE,
-    "list": BASE,
-    "completion": BASE,
-    "runs": BASE,
-    "report": BASE,
-    "new": BASE,
     "lsp": "lsp",
     "plot": _of_plot,
     "preview": "data",

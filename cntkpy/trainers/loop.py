@@ -69,11 +69,7 @@ class StepRunner:
         self._unread: deque[TrainedStack] = deque()
 
     def run(
-        self,
-        step: CompiledStep,
-        placed: PlacedStack,
-        settings: EpochSettings,
-        callbacks: Sequence[Callback] = (),
+        self, step: CompiledStep, placed: PlacedStack, settings: EpochSettings, callbacks: Sequence[Callback] = ()
     ) -> TrainedStack:
         """Train on a stack; its results are not waited for."""
         trained = TrainedStack(placed.stack, step.run(placed, settings, self.done, callbacks), self.done)

@@ -68,7 +68,7 @@ def test_more_is_done_without_kernels_where_none_are_kept(tmp_path: Path, monkey
         monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / name))
         monkeypatch.setattr(budget, "_left", budget.BUDGET)
         monkeypatch.setattr(budget, "_may_grow", True)
-        assert budget.could_fit(work) == fits
+        assert budget.make_room(work) == fits
         assert budget.fits_budget(work) == fits
         assert not budget.fits_budget(budget.BUDGET)
 

@@ -142,12 +142,7 @@ class UserError(ValueError, RuntimeError):
     """Attributes that other processes do not get, nor the class that has them: networks and texts."""
 
     def __init__(
-        self,
-        kind: str,
-        message: str,
-        span: Span | None = None,
-        hint: Hint = None,
-        notes: Iterable[str] = (),
+        self, kind: str, message: str, span: Span | None = None, hint: Hint = None, notes: Iterable[str] = ()
     ) -> None:
         message, notes = masked(_without_middle(message)), [masked(note) for note in notes]
         hint = masked(hint) if isinstance(hint, str) else hint
@@ -264,17 +259,19 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
+WIDTH = 160
+"""Characters of a line that are shown."""
 LONG = 30
 """Characters from which on a section is underlined up to its bracket only."""
 
 
-def _excerpt(span: Span, width: int = 160) -> list[str]:
+def _excerpt(span: Span) -> list[str]:
     """Return the line of `span` with a caret under the place; long lines are cut around it."""
     line = span.source.line(span.line)
     if line is None:
         return []
-    start = max(0, span.column - 1 - width // 2) if len(line) > width else 0
-    shown = masked(line, "*")[start : start + width]
+    start = max(0, span.column - 1 - WIDTH // 2) if len(line) > WIDTH else 0
+    shown = masked(line, "*")[start : start + WIDTH]
     padding = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
     length = max(1, min(span.length, len(shown) - len(padding)))
     if length > LONG and "[" in shown[len(padding) : len(padding) + length]:  # a section, not what it contains

@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -111,28 +112,26 @@ def file_or_url(path: str | os.PathLike[str]) -> Path | Url:
     return Url(os.fspath(path)) if is_url(path) else Path(path)
 
 
-def exists(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is a file or folder of this name; a name that cannot be one has none."""
+def _answer(path: str | os.PathLike[str], question: Callable[[Path], bool]) -> bool:
     try:
-        return Path(path).exists()
+        return question(Path(path))
     except (OSError, ValueError):
         return False
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a file or folder of this name; a name that cannot be one has none."""
+    return _answer(path, Path.exists)
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
     """Return whether there is a regular file of this name; a name that cannot be one has none."""
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):
-        return False
+    return _answer(path, Path.is_file)
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
     """Return whether there is a folder of this name; a name that cannot be one has none."""
-    try:
-        return Path(path).is_dir()
-    except (OSError, ValueError):
-        return False
+    return _answer(path, Path.is_dir)
 
 
 def _is_null(descriptor: int) -> bool:

@@ -30,20 +30,18 @@ def with_retries(read: Callable[[], _T], activity: str) -> _T:
     Raises:
         OSError: an error that is not transient, or that of the last attempt, whose `strerror` has their number.
     """
-    for wait in RETRY_SECONDS:
+    waits = iter(RETRY_SECONDS)
+    while True:
         try:
             return read()
         except OSError as error:
             if not _is_transient(error):
                 raise
+            if (wait := next(waits, None)) is None:
+                times = f"{error.strerror}, {len(RETRY_SECONDS) + 1} times"
+                raise OSError(error.errno, times, error.filename) from None
             log.warning("WARNING: %s: %s; trying again in %g s", activity, error.strerror or error, wait)
             time.sleep(wait)
-    try:
-        return read()
-    except OSError as error:
-        if not _is_transient(error):
-            raise
-        raise OSError(error.errno, f"{error.strerror}, {len(RETRY_SECONDS) + 1} times", error.filename) from None
 
 
 def _is_transient(error: OSError) -> bool:

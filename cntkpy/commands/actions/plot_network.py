@@ -38,10 +38,7 @@ class PlotParameters(Declared):
     model_path = Parameter("modelPath", PATH, help="The model file.")
     dot_file = Parameter("outputDotFile", PATH, default=None, help="The text for Graphviz; `modelPath.dot`.")
     picture = Parameter(
-        "outputFile",
-        PATH,
-        default=None,
-        help="The picture (.svg, .png, .pdf); needs Graphviz. outputDotFile.svg.",
+        "outputFile", PATH, default=None, help="The picture (.svg, .png, .pdf); needs Graphviz. outputDotFile.svg."
     )
     command = Parameter(
         "renderCmd", TEXT, default=None, help="Only `dot -Tformat <IN> -o<OUT>`, for a format unlike `outputFile`'s."

@@ -139,11 +139,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
         which = " ".join(node.name for node in nodes)
         log.info("outputNodeNames are not specified, writing the outputs of the network: %s", which)
     if not nodes:
-        raise UserError(
-            "UnknownNode",
-            NOTHING_TO_WRITE,
-            hint=what_to_write(network),
-        )
+        raise UserError("UnknownNode", NOTHING_TO_WRITE, hint=what_to_write(network))
     priors = _priors(network)
     reader = reader_for(section, "reader", context, randomize="none", action="write")
     evaluated = EvaluationData(reader, p.minibatch_size[0], p.epoch_size or None, context.progress_tracing)

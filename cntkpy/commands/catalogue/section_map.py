@@ -57,6 +57,13 @@ class Use:
                 return parameter
         return None
 
+    def value(self, parameter: Parameter[Any]) -> ConfigValue | None:
+        """Return the text of a parameter; None where it has none, or cannot be read, which `check` reports."""
+        try:
+            return parameter.value(self.section)
+        except ConfigError:
+            return None
+
     def parameters(self) -> Iterator[Parameter[Any]]:
         """Return all declared parameters, each name once."""
         return iter(_parameters(self.declared))
@@ -289,11 +296,11 @@ def deserializer_use(section: ConfigParameters) -> Use:
     return _filled(Use(section, "deserializer", (*kinds, DeserializerParameters), open=not kinds))
 
 
-def writer_use(section: ConfigParameters, role: str = "writer") -> Use:
+def writer_use(section: ConfigParameters) -> Use:
     """Return the use of a writer section."""
     name = WriterParameters.writer_type.read(section)
     kinds = _declaration(WRITER, name, section) or _installed(WRITER, name)
-    return _filled(Use(section, role, (*kinds, WriterParameters), open=not kinds))
+    return _filled(Use(section, "writer", (*kinds, WriterParameters), open=not kinds))
 
 
 def _declaration(kind: Kind, name: str, section: ConfigParameters | None = None) -> tuple[type[Declared], ...]:

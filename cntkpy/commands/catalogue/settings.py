@@ -112,10 +112,7 @@ class Settings:
     def _add(self, use: Use, path: str, parameter: Parameter[Any]) -> None:
         if parameter.ignored or parameter.name.lower() in NOT_COMPARED:
             return
-        try:
-            value = parameter.value(use.section)
-        except ConfigError:
-            return
+        value = use.value(parameter)
         if value is not None:
             self._set(path + parameter.name, Setting.of(str(value), value, use))
 

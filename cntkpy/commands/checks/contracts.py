@@ -127,11 +127,8 @@ def unused_contracts(
             continue
         path = "/".join(contract.path)
         if any(entry.is_parameter for entry in several):
-            message, hint = (
-                f"no run gives {path}: this contract checks nothing",
-                "add the value, or remove the contract",
-            )
-            yield Diagnostic("UnusedContract", message, contract.name_span, hint)
+            message = f"no run gives {path}: this contract checks nothing"
+            yield Diagnostic("UnusedContract", message, contract.name_span, "add the value, or remove the contract")
             continue
         meant = next((entry.meant for entry in several if entry.meant is not None), None)
         hint = f"did you mean {meant}?" if meant is not None else "correct the path, or remove the contract"

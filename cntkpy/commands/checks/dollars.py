@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
+from cntkpy.cntk_config import ConfigParameters, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.base.source import VARIABLE, Fragment
@@ -38,13 +38,8 @@ def dollar_problems(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
     meant = {name for name in plain if name.lower() not in read}
     for use in top.walk() if meant else ():
         for parameter in use.parameters():
-            if parameter.type.name.startswith("path"):
-                try:
-                    value = parameter.value(use.section)
-                except ConfigError:
-                    continue
-                if value:
-                    yield from _named_parts(value, meant)
+            if parameter.type.name.startswith("path") and (value := use.value(parameter)):
+                yield from _named_parts(value, meant)
 
 
 def with_variables(diagnostics: Iterable[Diagnostic], top: Use) -> Iterator[Diagnostic]:

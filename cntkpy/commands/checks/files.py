@@ -22,7 +22,7 @@ from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.section_map import Use
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import TRAINING, trains
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.readers.parameters import several_paths
 
@@ -74,12 +74,7 @@ TEXT_OUTPUTS = ("stderr", "Kaldicmd")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 
-def file_problems(
-    top: Use,
-    data: bool = False,
-    records: int = RECORDS,
-    wrong: set[int] | None = None,
-) -> Iterator[Diagnostic]:
+def file_problems(top: Use, data: bool, records: int, wrong: set[int]) -> Iterator[Diagnostic]:
     """Report missing files; a hint only, since a configuration may be checked where its data are not.
 
     Args:
@@ -108,7 +103,7 @@ def file_problems(
             from cntkpy.commands.checks.tables import table_problems
 
             problems = [*_data(use, records), *table_problems(use), *shard_problems(use)]
-            if wrong is not None and any(problem.severity == "error" for problem in problems):
+            if any(problem.severity == "error" for problem in problems):
                 wrong.add(id(use))
             yield from problems
 
@@ -147,23 +142,14 @@ def unwritable_outputs(root: RootParameters, top: Use, listed: Use) -> Iterator[
 
 def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
     """Report the same of one command."""
-    trains = bool(set(command.actions) & set(TRAINING))
     for use in command.walk():
         for parameter in use.parameters():
             name = parameter.name.lower()
-            written = name in OUTPUTS or (trains and name == "modelpath")
+            written = name in OUTPUTS or (trains(command) and name == "modelpath")
             if not written or not parameter.type.name.startswith("path"):
                 continue
-            if value := _value(use, parameter):
+            if value := use.value(parameter):
                 yield from _unwritable(value, single=name != BEGINNING)
-
-
-def _value(use: Use, parameter: Parameter[Any]) -> Any:
-    """Return the value of a parameter; None where it is wrong, which is found where values are looked at."""
-    try:
-        return parameter.value(use.section)
-    except ConfigError:
-        return None
 
 
 def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
@@ -212,10 +198,7 @@ def foreign_texts(root: ConfigParameters, top: Use) -> Iterator[Diagnostic]:
         for parameter in use.parameters():
             if not parameter.type.name.startswith("path") and parameter.name not in TEXT_OUTPUTS:
                 continue
-            try:
-                value = parameter.value(use.section)
-            except ConfigError:
-                continue
+            value = use.value(parameter)
             if value and QUOTED.match(value) and not exists(Path(str(value))):
                 message = f"{value.path}: the single quotes of {value} are part of the name"
                 yield Diagnostic("CurlyQuotes", message, value.span, 'write " or no quotes', severity="warning")
@@ -333,7 +316,7 @@ def outputs(command: Use) -> Iterator[str]:
             named = kind.startswith("path") or (kind.startswith("text") and (writes or parameter.name in TEXT_OUTPUTS))
             if not named or parameter.type.choices or _is_input(use, parameter):
                 continue
-            if parameter.name.lower() not in NETWORK_TEXTS and (value := _value(use, parameter)):
+            if parameter.name.lower() not in NETWORK_TEXTS and (value := use.value(parameter)):
                 yield os.path.normpath(str(value))
 
 

@@ -30,7 +30,7 @@ from cntkpy.commands.checks.networks import computed_networks, network_problems
 from cntkpy.commands.checks.records import record_problems
 from cntkpy.commands.checks.repeated import repeated_problems
 from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
 from cntkpy.commands.projects.project import Project, find_project
@@ -198,7 +198,7 @@ def _networks_to_build(top: TopLevel, *, before_run: bool, here: bool) -> Iterat
     """
 
     def builds(use: Use, models: Models) -> bool:
-        resumes = set(use.actions) & set(TRAINING) and _resumes(use)
+        resumes = trains(use) and _resumes(use)
         return not resumes or not (models.may_resume(_own_file(use)) or (before_run and _has_model(use)))
 
     yield from network_problems(top, strict=not before_run, here=here, looks_at=builds)

@@ -259,13 +259,8 @@ def _top_level_names(path: Path) -> list[str]:
 def _cause(run: Run, file: Path, findings: Sequence[Finding], names: Sequence[str]) -> Diagnostic:
     shown = os.path.relpath(file)
     message = f"{shown} is not among the files of this run; it defines {_listed(names)}"
-    return Diagnostic(
-        "MissingLayer",
-        message,
-        run.files_span,
-        f"add {shown} to files, before what needs it",
-        tuple(_needed_at(findings)),
-    )
+    hint = f"add {shown} to files, before what needs it"
+    return Diagnostic("MissingLayer", message, run.files_span, hint, tuple(_needed_at(findings)))
 
 
 def placed(run: Run, line: Sequence[str], diagnostic: Diagnostic) -> Diagnostic:

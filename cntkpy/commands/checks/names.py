@@ -365,10 +365,8 @@ class _Unknown:
 
     def _unknown_section(self, name: str, entry: Definition) -> Diagnostic | None:
         """Return a section of the top level: in a file it may be there for other programs."""
-        message, there = (
-            f"{self.use.role}: nothing reads the section '{name}'",
-            [command.command for command in self.use.parts],
-        )
+        message = f"{self.use.role}: nothing reads the section '{name}'"
+        there = [command.command for command in self.use.parts]
         if meant := self.commands.closest(name):
             return _unread("UnknownParameter", message, entry, f"did you mean '{meant}'?")
         if _word_of(entry) is None or not there or self.open_below:

@@ -21,7 +21,7 @@ from cntkpy.commands.catalogue.section_map import TopLevel, Use
 from cntkpy.commands.checks.edits import edit_problems
 from cntkpy.commands.checks.models import Models, ModelToCome, located, model_meant
 from cntkpy.commands.checks.outlines import NODES, READING, Outlines, evaluated
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.checks.streams import Streams, layers_beside, missing_or_wrong, reader_streams, unread
 from cntkpy.networks.builders.check import Check, CheckContext, CheckedNetwork
 from cntkpy.networks.builders.criteria import idle_criteria, swapped_operands
@@ -76,11 +76,6 @@ def _training_problems(
             yield replace(problem, span=problem.span or checked.span)
     if strict:
         yield from _idle_settings(use, checked)
-
-
-def trains(use: Use) -> bool:
-    """Return whether a command trains a network."""
-    return bool(set(use.actions) & set(TRAINING))
 
 
 def _in_idle_command(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
@@ -248,10 +243,7 @@ def _initial(section: ConfigParameters) -> ConfigValue | None:
 
 
 def _loaded(
-    value: ConfigValue,
-    section: ConfigParameters,
-    streams: Streams | None,
-    models: Models,
+    value: ConfigValue, section: ConfigParameters, streams: Streams | None, models: Models
 ) -> Generator[Diagnostic, None, CheckedNetwork | None]:
     """Check the model that a training starts from against its data."""
     try:

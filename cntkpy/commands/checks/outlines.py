@@ -14,7 +14,7 @@ from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.dispatch import names_of
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.models import Models, ModelToCome
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import TRAINING, trains
 from cntkpy.commands.checks.streams import beside_model, needed_inputs, reader_streams
 from cntkpy.networks.builders.check import CheckedNetwork, Input
 from cntkpy.networks.builders.parameters import builder_of
@@ -65,21 +65,20 @@ class Outlines:
             self._plain.clear()
         has_builder = builder_of(use.section) is not None
         make = checked.make if checked is not None and has_builder else None
-        trains = bool(set(use.actions) & set(TRAINING))
         try:
-            if trains and checked is not None and make is not None:
+            if trains(use) and checked is not None and make is not None:
                 path = str(TrainParameters(use.section).sgd.model_path)
                 self._known[path] = make
                 self._plain[path] = checked.inputs or []
                 yield from self._data(use, make, path, "cvReader", "the network")
             path = _model_of(use)
-            loads = not trains and (not has_builder or "adapt" in use.actions)
+            loads = not trains(use) and (not has_builder or "adapt" in use.actions)
             network = (self._known.get(path) or _file(path, use, models)) if loads else make
             if (computed := network or (checked and checked.make)) is not None:
                 self.networks[use.section.path] = computed
             if network is not None and any(parameter.value(use.section) for parameter in _naming(use)):
                 yield from _unknown_nodes(use, network())
-            elif WRITE in use.actions and not trains:
+            elif WRITE in use.actions and not trains(use):
                 yield from _nothing_to_write(use, self._written(path, models, checked, network if loads else None))
             if loads and network is not None:
                 yield from self._data(use, network, path, "reader", f"the model {path}")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
@@ -274,11 +274,7 @@ def _naming(use: Use, path: str) -> Iterator[Span]:
         for parameter in inside.parameters():
             if not parameter.type.name.startswith("path") or parameter.name.lower() in _WHOLE:
                 continue
-            try:
-                value: Any = parameter.value(inside.section)
-            except ConfigError:
-                continue
-            if value and value.span is not None:
+            if (value := inside.value(parameter)) and value.span is not None:
                 values.append(value)
     for value in sorted(values, key=lambda value: not path or str(value) not in (path, *path.split("/"))):
         assert value.span is not None

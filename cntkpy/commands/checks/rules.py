@@ -244,7 +244,7 @@ def builder_problems(command: Command) -> Iterator[Diagnostic]:
                 message = f"command {command.name}: the {used.name}{where} is used, not this {name}"
                 hint = f"keep one of them; {name}=default removes this one"
                 yield Diagnostic("SeveralBuilders", message, second.span, hint, severity="warning")
-    if not set(map(str, command.actions)) & set(TRAINING):
+    if not command.trains:
         return
     try:
         starts_from_model(TrainParameters(section))

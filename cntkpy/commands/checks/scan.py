@@ -8,7 +8,7 @@ from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.commands.actions.train import ENTRY as TRAIN
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.actions.training import TrainingParameters
-from cntkpy.commands.catalogue.section_map import TopLevel
+from cntkpy.commands.catalogue.section_map import TopLevel, Use
 from cntkpy.commands.context.root import CommandParameters, RootParameters
 from cntkpy.readers.entries import COMPOSITE
 from cntkpy.readers.parameters import ReaderParameters
@@ -16,6 +16,11 @@ from cntkpy.readers.registry import entry_of_reader
 
 TRAINING = TRAIN.names
 """The names of the action that trains."""
+
+
+def trains(use: Use) -> bool:
+    """Return whether a command trains."""
+    return not frozenset(TRAINING).isdisjoint(use.actions)
 
 
 class Command(NamedTuple):
@@ -32,9 +37,7 @@ class Command(NamedTuple):
 
 
 def scan_commands(
-    top: TopLevel,
-    problems: list[ConfigError] | None = None,
-    sections: Mapping[str, ConfigParameters] = {},
+    top: TopLevel, problems: list[ConfigError] | None = None, sections: Mapping[str, ConfigParameters] = {}
 ) -> list[Command]:
     """Look at all commands before the first one runs, so that a broken later one stops the run at once.
 

@@ -14,7 +14,6 @@ from cntkpy.cntk_config.base.diagnostics import Span, UserError
 from cntkpy.cntk_config.base.extras import how_to_install
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.checks.findings import Finding
-from cntkpy.commands.console import print_error
 from cntkpy.commands.editor.fixes import Fix, fixes
 from cntkpy.commands.editor.language import Analysis
 from cntkpy.commands.editor.occurrences import occurrences, renamed
@@ -29,11 +28,7 @@ FURTHER_SECONDS = 0.5
 
 def serve() -> int:
     """Serve until the editor ends."""
-    try:
-        server = make_server()
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
+    server = make_server()
     server.start_io()
     if sys.stdout.closed:  # by the server; whoever called us flushes it
         sys.stdout = sys.stderr

@@ -11,7 +11,7 @@ import keyword
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,16 +66,8 @@ def make(kind: str, name: str) -> int:
     package = name.replace("-", "_")
     cls = class_name(package, chosen.ending)
     _check(name, package, cls, chosen)
-    folder = Path(name)
-    if folder.exists() or folder.is_symlink():
-        raise ConfigError("CannotWrite", f"there is a {name} already", None, "choose another name, or move it away")
     words = {"PACKAGE": package, "CLASS": cls, "NAME": name}
-    try:
-        write_template(TEMPLATES / kind, folder, words)
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        message = f"{shown(folder)} cannot be written: {why_no_folder(folder) or error.strerror or error}"
-        raise ConfigError("CannotWrite", message) from None
+    write_template(kind, name, words, {})
     print(f"{name}: a package with the {kind} {cls}")
     for line in (f"cd {name}", "pip install -e .", "pytest", filled(chosen.use, words)):
         print(f"  {line}")
@@ -126,14 +118,33 @@ def _nearest(name: str) -> str:
     return f"write {tidy}" if NAME.fullmatch(tidy) else "write a name such as word-counts"
 
 
-def write_template(template: Path, folder: Path, words: dict[str, str]) -> None:
-    """Write every file of a template.
+def write_template(kind: str, name: str, words: dict[str, str], contents: Mapping[str, str]) -> None:
+    """Make a folder of the files of a template, all or none.
+
+    Args:
+        kind: the template.
+        name: of the folder.
+        words: by placeholder what it stands for, in texts and in names of files.
+        contents: by name the texts of further files.
 
     Raises:
-        OSError: one cannot be written.
+        ConfigError: the folder is there already, or cannot be written.
     """
-    folder.mkdir()
-    for source in sorted(template.rglob(f"*{SUFFIX}")):
-        place = filled(source.relative_to(template).as_posix(), words).removesuffix(SUFFIX)
-        with atomic_write(folder / place, "w", durable=False) as file:
-            file.write(filled(read_input(source).decode(), words))
+    folder, template = Path(name), TEMPLATES / kind
+    if folder.exists() or folder.is_symlink():
+        raise ConfigError("CannotWrite", f"there is a {name} already", None, "choose another name, or move it away")
+    texts = {
+        filled(source.relative_to(template).as_posix(), words).removesuffix(SUFFIX): filled(
+            read_input(source).decode(), words
+        )
+        for source in sorted(template.rglob(f"*{SUFFIX}"))
+    }
+    try:
+        folder.mkdir()
+        for place, text in (texts | contents).items():
+            with atomic_write(folder / place, "w", durable=False) as file:
+                file.write(text)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        message = f"{shown(folder)} cannot be written: {why_no_folder(folder) or error.strerror or error}"
+        raise ConfigError("CannotWrite", message) from None

@@ -31,18 +31,12 @@ Examples:
 @click.option("-o", "--out", metavar="FILE", default="report.html", show_default=True, help="Output file.")
 def report_command(runs: tuple[str, ...], out: str) -> int:
     """Write a report of runs."""
-    from cntkpy.cntk_config.base.diagnostics import UserError
     from cntkpy.cntk_config.base.writing import output_file
-    from cntkpy.commands.console import print_error
     from cntkpy.commands.report.page import page
     from cntkpy.commands.runs.find import find_runs
 
-    try:
-        text = page(find_runs(runs)).encode()
-        with output_file(Path(out)) as file:
-            file.write(text)
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
+    text = page(find_runs(runs)).encode()
+    with output_file(Path(out)) as file:
+        file.write(text)
     print(out)
     return 0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from cntkpy.commands.report.charts import COLORS, Line, chart, mark
-from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.commands.report.markup import Markup, scrolled_table, tag
 from cntkpy.commands.runs.record import Curves, Points, Run
 from cntkpy.commands.runs.table import differing_texts
 
@@ -135,10 +135,8 @@ def _table(curves: Curves) -> Markup:
         )
         for epoch in shown
     ]
-    head = tag("tr", [tag("th", name, scope="col") for name in ("epoch", *(name for name, _ in columns))])
-    table = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
     note = tag("p", f"One of {every} epochs is shown.", class_="note") if every > 1 else None
-    return tag("div", note, table)
+    return tag("div", note, scrolled_table(rows, ["epoch", *(name for name, _ in columns)]))
 
 
 def _cell(value: float | None, best: bool) -> Markup:

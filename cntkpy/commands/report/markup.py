@@ -40,6 +40,24 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
     return Markup(f"<{' '.join(words)}>{join(children)}</{name}>")
 
 
+def scrolled_table(rows: Iterable[Child], heads: Iterable[Child] = (), /, **attributes: str | None) -> Markup:
+    """Return a table that scrolls.
+
+    Args:
+        rows: its rows.
+        heads: the heads of its columns.
+        attributes: those of the table.
+    """
+    columns = [tag("th", head, scope="col") for head in heads]
+    head = tag("thead", tag("tr", columns)) if columns else None
+    return tag("div", tag("table", head, tag("tbody", rows), **attributes), class_="scroll")
+
+
+def headed_row(head: Child, *cells: Child) -> Markup:
+    """Return a row of a table: its head, and its cells."""
+    return tag("tr", tag("th", head, scope="row"), *cells)
+
+
 def _attributes(attributes: dict[str, str | float | bool | None]) -> Iterator[str]:
     for key, value in attributes.items():
         name = key.rstrip("_").replace("_", "-")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cntkpy.commands.report.layout import Placed, place
-from cntkpy.commands.report.markup import Markup, join, tag
+from cntkpy.commands.report.markup import Markup, headed_row, scrolled_table, tag
 from cntkpy.commands.runs import plain
 
 MAX_BOXES = 300
@@ -153,9 +153,8 @@ def _back(placed: Placed, sizes: dict[str, tuple[float, float]], edge: tuple[str
 def parameter_table(parts: dict[str, Part]) -> Markup:
     """Return the parameters of a network: name, shape, number of elements, and whether they are trained."""
     rows = [
-        tag(
-            "tr",
-            tag("th", part.name, scope="row"),
+        headed_row(
+            part.name,
             tag("td", part.shape),
             tag("td", f"{part.parameters:,}", class_="number"),
             tag("td", "no" if part.rate == 0 else "yes" if part.rate == 1 else f"rate x {part.rate:g}"),
@@ -163,5 +162,4 @@ def parameter_table(parts: dict[str, Part]) -> Markup:
         for part in parts.values()
         if part.parameters is not None
     ]
-    head = tag("tr", [tag("th", text, scope="col") for text in ("parameter", "shape", "elements", "trained")])
-    return tag("div", tag("table", tag("thead", head), tag("tbody", join(rows))), class_="scroll")
+    return scrolled_table(rows, ("parameter", "shape", "elements", "trained"))

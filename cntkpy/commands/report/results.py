@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from cntkpy.commands.report.curves import swatch, trainings
-from cntkpy.commands.report.markup import Markup, tag, text
+from cntkpy.commands.report.markup import Markup, headed_row, scrolled_table, tag, text
 from cntkpy.commands.report.png import data_url
 from cntkpy.commands.runs.forms import shown
 from cntkpy.commands.runs.record import Confusion, Example, Run
@@ -57,12 +57,10 @@ def _table(table: Table, runs: Sequence[Run], best: int | None) -> Markup:
     if len(cells) == 1:
         heads = [tag("th", name, scope="row") for name in table.columns]
         rows = [tag("tr", pair) for pair in zip(heads, cells[0], strict=True)]
-        return tag("div", tag("table", tag("tbody", rows), class_="summary"), class_="scroll")
-    head = tag("tr", [tag("th", _broken(name), scope="col") for name in table.columns])
+        return scrolled_table(rows, class_="summary")
     rows = [tag("tr", row) for row in cells]
     classes = "summary sortable wide" if len(table.columns) > WIDE else "summary sortable"
-    body = tag("table", tag("thead", head), tag("tbody", rows), class_=classes, data_key="summary")
-    return tag("div", body, class_="scroll")
+    return scrolled_table(rows, map(_broken, table.columns), class_=classes, data_key="summary")
 
 
 def _broken(name: str) -> list[Markup]:
@@ -131,12 +129,8 @@ def _matrix(confusion: Confusion) -> Markup | None:
         return tag("p", f"{size} classes: the matrix is left out.", class_="note")
     head = tag("tr", tag("th", "is \\ taken for"), [tag("th", number, scope="col") for number in range(size)])
     rows = [
-        tag(
-            "tr",
-            tag("th", number, scope="row"),
-            [tag("td", count or "", class_=_heat(count, sum(row))) for count in row],
-        )
-        for number, row in enumerate(confusion.counts)
+        headed_row(number, [tag("td", count or "", class_=_heat(count, sum(counts))) for count in counts])
+        for number, counts in enumerate(confusion.counts)
     ]
     table = tag("table", tag("thead", head), tag("tbody", rows), class_="confusion")
     return tag("div", table, class_="scroll")

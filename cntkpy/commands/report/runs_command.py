@@ -60,40 +60,23 @@ def runs_command(context: click.Context, serve: bool, port: int | None, opens: b
     for name in ("form", "order", "conditions", "columns", "wide"):
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError("--serve goes with folders of runs, --port and --open only.")
-    from cntkpy.cntk_config.base.diagnostics import UserError
-    from cntkpy.commands.console import print_error
     from cntkpy.commands.report.serve import serve as serve_page
 
-    try:
-        serve_page(options["folders"] or ["."], port or 0, opens)
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
+    serve_page(options["folders"] or ["."], port or 0, opens)
     return 0
 
 
 def _list(
-    folders: tuple[str, ...],
-    form: str,
-    order: str | None,
-    conditions: tuple[str, ...],
-    columns: str | None,
-    wide: bool,
+    folders: tuple[str, ...], form: str, order: str | None, conditions: tuple[str, ...], columns: str | None, wide: bool
 ) -> int:
     """List runs."""
-    from cntkpy.cntk_config.base.diagnostics import UserError
-    from cntkpy.commands.console import print_error
     from cntkpy.commands.runs import forms
     from cntkpy.commands.runs.find import find_runs
     from cntkpy.commands.runs.table import chosen, for_people, left_out, select, table_of, with_short_names
 
-    try:
-        table = select(table_of(find_runs(folders or ["."])), conditions, order)
-        if columns is not None:
-            table = chosen(table, [name for name in columns.split(",") if name.strip()])
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
+    table = select(table_of(find_runs(folders or ["."])), conditions, order)
+    if columns is not None:
+        table = chosen(table, [name for name in columns.split(",") if name.strip()])
     if form in ("json", "csv"):
         sys.stdout.write(forms.write(table, form))
         return 0

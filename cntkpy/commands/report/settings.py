@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.commands.report.curves import swatch, trainings
-from cntkpy.commands.report.markup import Child, Markup, tag
+from cntkpy.commands.report.markup import Child, Markup, scrolled_table, tag
 from cntkpy.commands.runs.record import Run, Setting, Step
 
 MAX_TEXT = 4000
@@ -24,15 +24,13 @@ def settings_section(runs: Sequence[Run]) -> Markup | None:
     names = list(dict.fromkeys(name for value in values for name in value))
     colors = _colors(runs, configured)
     rows = [_row([value.get(name) for value in values], colors) for name in names]
-    head = tag("tr", [tag("th", name, scope="col") for name in ("name", "value", "from")])
-    table = tag("table", tag("thead", head), tag("tbody", rows), class_="settings")
     several = len(configured) > 1
     return tag(
         "div",
         _commands(runs),
         [_choice("all", "all values", True), _choice("changed", "overridden values", False)],
         _choice("differing", "values that differ", False) if several else None,
-        tag("div", table, class_="scroll"),
+        scrolled_table(rows, ("name", "value", "from"), class_="settings"),
     )
 
 

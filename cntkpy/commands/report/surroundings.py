@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cntkpy.commands.report.curves import title_of, trainings
-from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.commands.report.markup import Markup, headed_row, scrolled_table, tag
 from cntkpy.commands.runs.record import Curves, Run
 
 
@@ -18,19 +18,11 @@ def _throughput(runs: Sequence[Run]) -> Markup | None:
     pairs = [pair for pair in trainings(runs) if pair[1].seconds]
     if not pairs:
         return None
-    head = tag(
-        "tr", [tag("th", name, scope="col") for name in ("training", "samples/s", "after the first epoch", "s/epoch")]
-    )
     rows = [
-        tag(
-            "tr",
-            tag("th", title_of(*pair), scope="row"),
-            [tag("td", text, class_="number") for text in _speeds(pair[1])],
-        )
-        for pair in pairs
+        headed_row(title_of(*pair), [tag("td", text, class_="number") for text in _speeds(pair[1])]) for pair in pairs
     ]
-    table = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
-    return tag("div", tag("h3", "Throughput"), table)
+    heads = ("training", "samples/s", "after the first epoch", "s/epoch")
+    return tag("div", tag("h3", "Throughput"), scrolled_table(rows, heads))
 
 
 def _speeds(curves: Curves) -> list[str]:
@@ -52,25 +44,19 @@ def _speed(curves: Curves, epochs: set[float]) -> str:
 def _versions(runs: Sequence[Run]) -> Markup:
     """Return a table of values that all runs have in common, then a row for each run with values that differ."""
     tables = [{**run.place, **run.versions} for run in runs]
-    names = list(dict.fromkeys(name for table in tables for name in table))
-    common = [name for name in names if len({table.get(name, "") for table in tables}) == 1]
+    names = list(dict.fromkeys(name for values in tables for name in values))
+    common = [name for name in names if len({values.get(name, "") for values in tables}) == 1]
     differing = ["path", *(name for name in names if name not in common)]
-    rows = [tag("tr", tag("th", name, scope="row"), tag("td", tables[0].get(name, ""))) for name in common]
-    head = tag("tr", [tag("th", name, scope="col") for name in ("run", *differing)])
+    rows = [headed_row(name, tag("td", tables[0].get(name, ""))) for name in common]
     by_run = [
-        tag(
-            "tr",
-            tag("th", run.name, scope="row"),
-            tag("td", str(run.path)),
-            [tag("td", table.get(name, "")) for name in differing[1:]],
-        )
-        for run, table in zip(runs, tables, strict=True)
+        headed_row(run.name, tag("td", str(run.path)), [tag("td", values.get(name, "")) for name in differing[1:]])
+        for run, values in zip(runs, tables, strict=True)
     ]
     return tag(
         "div",
         tag("h3", "Versions and machines"),
-        tag("div", tag("table", tag("tbody", rows)), class_="scroll") if rows else None,
-        tag("div", tag("table", tag("thead", head), tag("tbody", by_run)), class_="scroll"),
+        scrolled_table(rows) if rows else None,
+        scrolled_table(by_run, ["run", *differing]),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.extras import how_to_install
-from cntkpy.commands.report.markup import Markup, tag
+from cntkpy.commands.report.markup import Markup, headed_row, scrolled_table, tag
 from cntkpy.commands.runs.record import Run
 from cntkpy.commands.runs.table import rows_of
 from cntkpy.commands.sweeps.plan import Plan, load_plan
@@ -112,14 +112,12 @@ def _missing(sentence: str, extra: str) -> Markup:
 
 def _importances(shares: Mapping[str, float], count: int, best: float) -> Markup:
     rows = [
-        tag(
-            "tr",
-            tag("th", name, scope="row"),
+        headed_row(
+            name,
             tag("td", f"{100 * share:.0f} %", class_="number"),
             tag("td", tag("meter", value=f"{share:.4f}", min=0, max=1)),
         )
         for name, share in shares.items()
     ]
     text = f"Optuna's PED-ANOVA of {count} trials: the share of each value in what the best {best:.0%} have in common."
-    table = tag("div", tag("table", tag("tbody", rows)), class_="scroll")
-    return tag("div", tag("h4", "Importance of the values"), table, tag("p", text, class_="note"))
+    return tag("div", tag("h4", "Importance of the values"), scrolled_table(rows), tag("p", text, class_="note"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters, UserError
+from cntkpy.cntk_config import ConfigParameters, UserError
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.commands.catalogue.section_map import Use, command_use, reader_use
 from cntkpy.commands.checks.files import absent_streams
@@ -66,10 +66,7 @@ def _named(message: str, use: Use) -> Span | None:
         for parameter in inside.parameters():
             if parameter.type.is_section or not parameter.type.name.startswith(("path", "text")):
                 continue
-            try:
-                value = parameter.value(inside.section)
-            except ConfigError:
-                continue
+            value = inside.value(parameter)
             if value is None or value.span is None or length >= len(value):
                 continue
             is_folder = parameter.type.name == "path" and _stands_in(f"{value}/", message, within=True)

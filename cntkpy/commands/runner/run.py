@@ -29,12 +29,7 @@ from cntkpy.commands.console import say_on_console
 from cntkpy.commands.context.device import Device
 from cntkpy.commands.context.interrupt import AskingProgress, StopRequest, leave
 from cntkpy.commands.context.progress import NoProgress, Progress, ProgressTracing, make_progress
-from cntkpy.commands.context.root import (
-    CommandParameters,
-    RootParameters,
-    check_deprecated,
-    check_precision,
-)
+from cntkpy.commands.context.root import CommandParameters, RootParameters, check_deprecated, check_precision
 from cntkpy.commands.context.run_context import Precision, RunContext, Seeds
 from cntkpy.commands.needs import need_for_action
 from cntkpy.commands.runner import cores

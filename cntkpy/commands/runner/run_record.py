@@ -15,7 +15,7 @@ from cntkpy.cntk_config.base.names import masked
 from cntkpy.cntk_config.base.writing import atomic_write, open_text_in_place
 from cntkpy.cntk_config.export import Export
 from cntkpy.commands.catalogue.section_map import TopLevel
-from cntkpy.commands.checks.scan import TRAINING, trained_model
+from cntkpy.commands.checks.scan import trained_model, trains
 from cntkpy.commands.runner.log import LogHandler, Record
 from cntkpy.commands.runner.log_events import EventHandler
 from cntkpy.commands.words import RECORD, RESOLVED, is_config_word
@@ -154,7 +154,7 @@ def place_of_record(words: Sequence[str], top: TopLevel) -> tuple[Path, str] | N
     wanted = parameters.record if parameters.given("record") is not None else asked is not None
     if not wanted:
         return None
-    trainings = [use for use in top.parts if top.runs(use) and set(use.actions) & set(TRAINING)]
+    trainings = [use for use in top.parts if top.runs(use) and trains(use)]
     try:
         model = next((trained_model(use.section) for use in trainings), None)
     except ConfigError:

@@ -50,7 +50,7 @@ class _Fold:
             "action": self._begun,
             "network": self._network,
             "progress": self._progress,
-            "epoch started": self._epoch_started,
+            "epoch started": self._epoch,
             "epoch finished": self._epoch_finished,
             "validation": self._validation,
             "final results": self._results,
@@ -103,9 +103,6 @@ class _Fold:
         if wanted:
             self._curves(event).wanted = wanted
         return plain.count(epoch)
-
-    def _epoch_started(self, event: dict[str, Any]) -> None:
-        self._epoch(event)
 
     def _progress(self, event: dict[str, Any]) -> None:
         epoch, minibatches = self._epoch(event), plain.counts(event.get("minibatches"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from cntkpy.cntk_config.base.diagnostics import UserError, shorten, suggestion
@@ -35,6 +36,9 @@ MAX_LABEL = 4
 """Values in the label of a run."""
 MAX_WRITTEN = 2000
 """Characters of a value that is compared with the variables in it."""
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 CONDITION = re.compile(r"([^<>!=~]+)(<=|>=|!=|=|<|>|~)(.*)")
 
 
@@ -327,14 +331,7 @@ def _holds(cell: Cell, sign: str, wanted: str) -> bool:
     if left is None or right is None:
         same = ("" if cell is None else str(cell)).lower() == wanted.lower()
         return same if sign == "=" else not same if sign == "!=" else False
-    return {
-        "=": left == right,
-        "!=": left != right,
-        "<": left < right,
-        "<=": left <= right,
-        ">": left > right,
-        ">=": left >= right,
-    }[sign]
+    return SIGNS[sign](left, right)
 
 
 def best_row(table: Table, trials: Mapping[int, float] | None = None) -> int | None:

@@ -49,11 +49,7 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 @click.argument("words", nargs=-1)
 @click.option("-o", "--out", metavar="FOLDER", help="Folder of the sweep.  [default: sweeps/NAME]")
 @click.option(
-    "--sampler",
-    type=click.Choice(SAMPLERS),
-    default="grid",
-    show_default=True,
-    help="Method that chooses the values.",
+    "--sampler", type=click.Choice(SAMPLERS), default="grid", show_default=True, help="Method that chooses the values."
 )
 @click.option(
     "--pruner",
@@ -89,11 +85,7 @@ configuration; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 @click.option(
     "--slurm", is_flag=True, help="Run nothing; write FOLDER/sweep.slurm, an array of as many tasks as --jobs."
 )
-def sweep_command(
-    words: tuple[str, ...],
-    join: str,
-    **options: Any,
-) -> int:
+def sweep_command(words: tuple[str, ...], join: str, **options: Any) -> int:
     """Run a configuration with several values."""
     from cntkpy.commands.sweeps.sweep import Options, sweep
 

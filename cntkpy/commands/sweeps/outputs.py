@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from cntkpy.cntk_config import ConfigError, ConfigParameters
+from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.export import is_set, nodes
 from cntkpy.commands.catalogue.section_map import Use, section_map
 from cntkpy.commands.checks.files import OUTPUTS
 from cntkpy.commands.checks.models import runs_script
-from cntkpy.commands.checks.scan import TRAINING
+from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.words import TRACK
 
@@ -68,6 +68,10 @@ def tracking_word(place: str, trial: str) -> str:
     return f"{TRACK}={place}/{trial}" if kind.lower() == TENSORBOARD and target else f"{TRACK}={place}"
 
 
+OUTSIDE = "'{}' would be written by every trial"
+OUTSIDE_HINT = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
+
+
 def outside(root: ConfigParameters, folder: Path) -> list[str]:
     """Return the outputs that are not in a folder."""
     written = dict.fromkeys(_outputs(root))
@@ -84,18 +88,12 @@ def _outputs(root: ConfigParameters) -> Iterator[str]:
     if done := RootParameters.done_file.value(root):
         yield str(done)
     for command in _listed(root):
-        trains = bool(set(command.actions) & set(TRAINING))
+        outputs = (*OUTPUTS, "modelpath") if trains(command) else OUTPUTS
         for use in command.walk():
             for parameter in use.parameters():
                 name = parameter.name.lower()
-                path = parameter.type.name.startswith("path") and (name in OUTPUTS or (trains and name == "modelpath"))
-                if not path and name != EVENT_FILES:
-                    continue
-                try:
-                    value = parameter.value(use.section)
-                except ConfigError:
-                    continue  # the check says it
-                if value:
+                is_output = parameter.type.name.startswith("path") and name in outputs
+                if (is_output or name == EVENT_FILES) and (value := use.value(parameter)):
                     yield str(value)
 
 

@@ -20,7 +20,7 @@ from cntkpy.commands.sweeps.choices import Space, product, read_words
 from cntkpy.commands.sweeps.console import console
 from cntkpy.commands.sweeps.criterion import Criterion, check_node, choose_criterion
 from cntkpy.commands.sweeps.names import GRID, NO_PRUNER
-from cntkpy.commands.sweeps.outputs import moving_words, outside, scripts
+from cntkpy.commands.sweeps.outputs import OUTSIDE, OUTSIDE_HINT, moving_words, outside, scripts
 from cntkpy.commands.sweeps.plan import NAME as PLAN_FILE
 from cntkpy.commands.sweeps.plan import Plan, check_same, check_whole, digest, load_plan, save_plan
 from cntkpy.commands.sweeps.rows import Row, Rows
@@ -67,9 +67,6 @@ def sweep(words: list[str], options: Options) -> int:
             print(f"{_shown(path)}: {options.jobs} tasks run {study.size()} trials; submit it with sbatch")
             return 0
         return _run(plan, folder, base, study, options.jobs)
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
     except OSError as error:
         if error.filename is None:  # the output
             raise
@@ -186,9 +183,9 @@ def _errors(space: Space, values: dict[str, str], folder: Path) -> list[ConfigEr
         errors = [finding.error() for finding in look_before_run(section_map(root)) if finding.severity == "error"]
         if not errors:
             moved = _read(space, values, moving_words(root, folder))
-            hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
-            for finding in outside(moved, folder):
-                errors.append(ConfigError("CannotWrite", f"'{finding}' would be written by every trial", None, hint))
+            errors = [
+                ConfigError("CannotWrite", OUTSIDE.format(path), None, OUTSIDE_HINT) for path in outside(moved, folder)
+            ]
         return errors
     except ConfigError as error:
         return [error]

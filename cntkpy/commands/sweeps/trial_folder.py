@@ -21,7 +21,7 @@ from cntkpy.cntk_config.export import Export
 from cntkpy.commands.runs import plain
 from cntkpy.commands.sweeps.choices import Space
 from cntkpy.commands.sweeps.locks import hold
-from cntkpy.commands.sweeps.outputs import moving_words, outside
+from cntkpy.commands.sweeps.outputs import OUTSIDE, OUTSIDE_HINT, moving_words, outside
 from cntkpy.commands.words import RESOLVED, same_directory
 
 LOG, EVENTS, OUTPUT, LOCK = "log", "log.jsonl", "output", ".trial.lock"
@@ -64,9 +64,7 @@ class TrialFolder:
             words += moving_words(load(words), self.path)
             root = load(words)
             for path in outside(root, self.path):
-                message = f"'{path}' would be written by every trial"
-                hint = "write its path as a value of its own, so that the sweep can move it into the trial's folder"
-                raise UserError("CannotWrite", message, hint=hint)
+                raise UserError("CannotWrite", OUTSIDE.format(path), hint=OUTSIDE_HINT)
             text = Export(root, origins=True, on_error=str).cntk()
         with atomic_write(self.path / RESOLVED, "w", durable=False) as file:
             file.write(masked(text))

@@ -224,9 +224,6 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
                 pictures, max_errors=max_errors, progress=lambda done: progress.update(done, f"{done:,} pictures")
             )
         write_mean(output, mean)
-    except UserError as error:
-        print_error(error)
-        return error.exit_code
     finally:
         progress.finish()
     if not quiet:

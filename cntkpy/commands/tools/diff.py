@@ -17,7 +17,6 @@ from cntkpy.cntk_config.export import Node, is_set, nodes
 from cntkpy.cntk_config.parameters import ConfigValue
 from cntkpy.commands.catalogue.section_map import Use, section_map
 from cntkpy.commands.checks.values import network_texts
-from cntkpy.commands.console import print_error
 from cntkpy.commands.words import OPEN, same_directory, sort_words
 
 EXIT_DIFFERENT, EXIT_ERROR = 1, 2
@@ -47,11 +46,7 @@ def diff(words: list[str], origins: bool = False, open_: bool = False, form: str
     errors: list[ConfigError] = []
     for line in configurations:
         with same_directory():
-            try:
-                sides.append(values(load(line), errors))
-            except ConfigError as error:
-                print_error(error)
-                return EXIT_ERROR
+            sides.append(values(load(line), errors))
     different = list(pairs(*sides))
     if form == "json":
         data = [_as_data(*pair) for pair in different]

@@ -124,10 +124,7 @@ def _readers(top: Use, value: ConfigValue) -> Iterator[Fact]:
     readers: list[str] = []
     for use in top.walk():
         for parameter in use.parameters():
-            try:
-                result = parameter.value(use.section)
-            except ConfigError:
-                continue
+            result = use.value(parameter)
             if (
                 result is not None
                 and result.span == value.span

@@ -47,15 +47,22 @@ def choose_node(runs: list[Curves], name: str | None) -> str:
     return node
 
 
-def draw(runs: list[Curves], node: str, out: Path) -> None:
-    """Draw the runs over one another into a file, whose suffix says what it becomes."""
+def picture_form(out: Path) -> str:
+    """Return the format of a picture, which the ending of its name says.
+
+    Raises:
+        ConfigError: no such pictures are drawn.
+    """
     form = out.suffix.removeprefix(".").lower()
     if form not in FORMATS:
-        raise ConfigError(
-            "UnknownFormat",
-            f"cannot draw a file {out.name}",
-            hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",
-        )
+        hint = f"the name ends in {', '.join('.' + f for f in FORMATS)}"
+        raise ConfigError("UnknownFormat", f"cannot draw a file {out.name}", hint=hint)
+    return form
+
+
+def draw(runs: list[Curves], node: str, out: Path) -> None:
+    """Draw the runs over one another into a file, whose suffix says what it becomes."""
+    form = picture_form(out)
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.extras import how_to_install
 from cntkpy.cntk_config.base.writing import output_file
+from cntkpy.commands.tools.plot_log import picture_form
 from cntkpy.readers.data_api.value import Value
 from cntkpy.readers.minibatch import Minibatch
 from cntkpy.readers.streams import StreamInformation
 
-FORMATS = ("png", "svg", "pdf")
 MOST_SAMPLES = 500
 """Columns of a picture."""
 MOST_VALUES = 5000
@@ -27,12 +27,7 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
 
     Returns the names of the streams that were left out because they have too many values.
     """
-    if out.suffix.removeprefix(".").lower() not in FORMATS:
-        raise ConfigError(
-            "UnknownFormat",
-            f"cannot draw a file {out.name}",
-            hint=f"the name ends in {', '.join('.' + f for f in FORMATS)}",
-        )
+    form = picture_form(out)
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
@@ -50,7 +45,7 @@ def draw(streams: Sequence[StreamInformation], minibatch: Minibatch, out: Path) 
     for (axes,), stream in zip(panels, drawn, strict=True):
         _panel(figure, axes, stream, minibatch)
     with output_file(out) as file:
-        figure.savefig(file, format=out.suffix[1:])
+        figure.savefig(file, format=form)
     return [s.name for s in streams if s.dim > MOST_VALUES]
 
 

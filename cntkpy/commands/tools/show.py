@@ -13,7 +13,6 @@ from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue, load
 from cntkpy.cntk_config.base.diagnostics import printable
 from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.commands.catalogue.section_map import section_map
-from cntkpy.commands.console import print_error
 from cntkpy.commands.words import OPEN, sort_words
 
 EXIT_ERROR = 2
@@ -61,14 +60,10 @@ def show(
         return {"$error": error.kind} if form == "json" and not origins else f"<error: {error}>"
 
     write = {"flat": Export.flat, "json": Export.json, "yaml": Export.yaml, "cntk": Export.cntk}[form]
-    try:
-        root = load(sorted_words.configurations[0])
-        if defaults:
-            fill_in(root)
-        text = write(Export(root, path, unresolved, origins, mark))
-    except ConfigError as error:
-        print_error(error)
-        return EXIT_ERROR
+    root = load(sorted_words.configurations[0])
+    if defaults:
+        fill_in(root)
+    text = write(Export(root, path, unresolved, origins, mark))
     if changed:
         at_default = unchanged(root)
         lines = (line for line in split_lines(text, keep_ends=True) if line.partition("=")[0].lower() not in at_default)

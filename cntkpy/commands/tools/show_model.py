@@ -1,13 +1,14 @@
 """`cntkpy show MODEL`: what is in a model file."""
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_json
 from cntkpy.commands.console import print_error
 
 if TYPE_CHECKING:
-    from cntkpy.networks.graph.network import Network, Node
+    from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
     from cntkpy.networks.nodes.file_support.records import Record, Records
 
 FORMATS = ("flat", "json")
@@ -59,18 +60,13 @@ def _records(path: str) -> "Records | None":
 
 
 def _described(records: "Records") -> dict[str, Any]:
-    """Return the description of a file that cannot become a network."""
+    """Return what `show` says of records of CNTK."""
     nodes = [_record(record) for record in sorted(records.records.values(), key=lambda record: record.name.lower())]
-    return _found(records.precision, nodes, records.groups)
+    return with_totals({"precision": records.precision}, nodes, records.groups)
 
 
 def _record(record: "Record") -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": record.name,
-        "operation": record.operation,
-        "inputs": list(record.inputs),
-        "shape": list(record.shape or ()),
-    }
+    entry = node_entry(record.name, record.operation, record.inputs, record.shape)
     if record.operation == "LearnableParameter":
         entry["parameters"] = 0 if record.value is None else int(record.value.size)
         entry["learningRateMultiplier"] = record.attributes["learningRateMultiplier"]
@@ -80,10 +76,27 @@ def _record(record: "Record") -> dict[str, Any]:
 
 
 def describe(network: "Network") -> dict[str, Any]:
-    """Return the description of a network, as plain data."""
+    """Return what `show` says of a network, as data; nodes in the order of computation."""
     nodes = [_node(node) for node in _in_order(network)]
-    groups = {group: [node.name for node in members] for group, members in network.groups.items()}
-    return _found(network.precision, nodes, groups)
+    return with_totals({"precision": network.precision}, nodes, names_by_group(network))
+
+
+def names_by_group(network: "Network | ValidatedNetwork") -> dict[str, list[str]]:
+    """Return by group the names of its nodes."""
+    return {group: [node.name for node in members] for group, members in network.groups.items()}
+
+
+def with_totals(head: dict[str, Any], nodes: list[dict[str, Any]], groups: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nodes and groups of a network, and the numbers of parameters of all nodes, behind entries of a head."""
+    numbers = [(node.get("parameters", 0), node.get("learningRateMultiplier", 0)) for node in nodes]
+    trainable = sum(count for count, rate in numbers if rate > 0)
+    total = sum(count for count, _ in numbers)
+    return {**head, "nodes": nodes, "groups": groups, "parameters": total, "trainable": trainable}
+
+
+def node_entry(name: str, operation: str, inputs: Iterable[str], shape: Iterable[int] | None) -> dict[str, Any]:
+    """Return what every node has."""
+    return {"name": name, "operation": operation, "inputs": list(inputs), "shape": list(shape or ())}
 
 
 def _in_order(network: "Network") -> "list[Node]":
@@ -97,23 +110,8 @@ def _in_order(network: "Network") -> "list[Node]":
         return list(network.nodes.values())
 
 
-def _found(precision: str, nodes: list[dict[str, Any]], groups: dict[str, list[str]]) -> dict[str, Any]:
-    return {
-        "precision": precision,
-        "nodes": nodes,
-        "groups": groups,
-        "parameters": sum(node.get("parameters", 0) for node in nodes),
-        "trainable": sum(node.get("parameters", 0) for node in nodes if node.get("learningRateMultiplier", 0) > 0),
-    }
-
-
 def _node(node: "Node") -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": node.name,
-        "operation": node.operation,
-        "inputs": [source.name for source in node.connected],
-        "shape": list(node.shape or ()),
-    }
+    entry = node_entry(node.name, node.operation, (source.name for source in node.connected), node.shape)
     if node.is_parameter:
         entry["parameters"] = 0 if node.value is None else int(node.value.size)
         entry["learningRateMultiplier"] = node.learning_rate_multiplier
@@ -134,15 +132,21 @@ def _lines(path: str, data: dict[str, Any]) -> list[str]:
         )
         for node in nodes
     ]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    widths = [min(width, limit) for width, limit in zip(widths, (40, 60, 30), strict=True)]
-    lines = [head + data["precision"], ""]
-    lines += [
-        "  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
-    ]
-    lines.append("")
-    lines += [f"{group}: {', '.join(names)}" for group, names in data["groups"].items() if names]
-    return lines
+    return [head + data["precision"], *table_lines(rows, (40, 60, 30), data["groups"])]
+
+
+def table_lines(rows: list[tuple[str, ...]], limits: tuple[int, ...], groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a table of nodes in lines, then their groups.
+
+    Args:
+        rows: the cells of each node.
+        limits: the largest widths of all columns but the last.
+        groups: by group the names of its nodes.
+    """
+    widths = [min(max((len(row[i]) for row in rows), default=0), limit) for i, limit in enumerate(limits)]
+    table = ["  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)) for row in rows]
+    listed = [f"{group}: {', '.join(names)}" for group, names in groups.items() if names]
+    return ["", *(line.rstrip() for line in table), "", *listed]
 
 
 def _remark(node: dict[str, Any]) -> str:

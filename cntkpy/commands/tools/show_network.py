@@ -16,13 +16,13 @@ from cntkpy.cntk_config.base.diagnostics import UserError, printable, printable_
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.commands.console import print_error
 from cntkpy.commands.described_network import Described, describe_network
+from cntkpy.commands.tools.show_model import FORMATS, names_by_group, node_entry, table_lines, with_totals
 from cntkpy.commands.words import sort_words
 
 if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Node
 
 EXIT_ERROR = 2
-FORMATS = ("flat", "json")
 
 
 def show_network(words: list[str], form: str = "flat") -> int:
@@ -97,25 +97,13 @@ def describe(described: Described) -> dict[str, Any]:
     """Return the description of a network, as plain data."""
     network = described.network
     nodes = [_node(node, described.trails.get(node, [])) for node in network.nodes.values()]
-    return {
-        "command": described.command,
-        "builder": described.builder,
-        "precision": network.precision,
-        "nodes": nodes,
-        "groups": {group: [node.name for node in members] for group, members in network.groups.items()},
-        "parameters": sum(node.get("parameters", 0) for node in nodes),
-        "trainable": sum(node.get("parameters", 0) for node in nodes if node.get("learningRateMultiplier", 0) > 0),
-    }
+    head = {"command": described.command, "builder": described.builder, "precision": network.precision}
+    return with_totals(head, nodes, names_by_group(network))
 
 
 def _node(node: Node, trail: list[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": node.name,
-        "operation": node.operation,
-        "inputs": [source.name for source in node.connected],
-        "shape": list(node.shape or ()),
-        "minibatch": node.has_layout,
-    }
+    entry = node_entry(node.name, node.operation, (source.name for source in node.connected), node.shape)
+    entry["minibatch"] = node.has_layout
     if node.is_parameter:
         entry["parameters"] = math.prod(node.shape or ())
         entry["learningRateMultiplier"] = node.learning_rate_multiplier
@@ -143,14 +131,9 @@ def lines(data: dict[str, Any]) -> list[str]:
         )
         for node in nodes
     ]
-    widths = [min(max((len(row[i]) for row in rows), default=0), limit) for i, limit in enumerate((44, 60, 24, 40))]
     head = f"{data['command']}: {len(nodes)} nodes, {data['parameters']:,} parameters "
-    result = [head + f"({data['trainable']:,} trainable), {data['precision']}, {data['builder']}", ""]
-    result += [
-        "  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
-    ]
-    result.append("")
-    return result + [f"{group}: {', '.join(names)}" for group, names in data["groups"].items() if names]
+    head += f"({data['trainable']:,} trainable), {data['precision']}, {data['builder']}"
+    return [head, *table_lines(rows, (44, 60, 24, 40), data["groups"])]
 
 
 def node_facts(described: Described, node: Node) -> Iterator[tuple[str, str]]:

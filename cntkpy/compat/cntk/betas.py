@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from cntkpy.networks.builders.python.functions.betas import warn_beta
 
 PACKAGE = "cntkpy.compat.cntk"
 
@@ -103,16 +104,6 @@ class BetaLoader(Loader):
         vars(module).update(
             names, **older, __all__=listed, __getattr__=self._no_attribute(f"cntk.{self._name}", listed)
         )
-
-
-def warn_beta(name: str, instead: str) -> None:
-    """Warn once of a module that betas of CNTK 2.0 had under another name.
-
-    Warns:
-        DeprecationWarning: always; Python shows it once.
-    """
-    message = f"{name} was a name of the betas of CNTK 2.0: use {instead}"
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
 
 
 def beta_spec(fullname: str, no_attribute: NoAttribute) -> ModuleSpec | None:

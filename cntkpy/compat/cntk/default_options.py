@@ -33,13 +33,8 @@ def get_global_option(key: str, default_value: Any) -> Any:
 
 
 __all__ = [
-    "default_options",
-    "default_options_for",
-    "default_override_or",
-    "get_default_override",
-    "get_global_option",
-    "is_default_override",
-    "set_global_option",
-]
+    "default_options", "default_options_for", "default_override_or", "get_default_override", "get_global_option",
+    "is_default_override", "set_global_option",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.default_options", __all__)

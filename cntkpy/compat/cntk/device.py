@@ -161,15 +161,8 @@ class DeviceDescriptor(Device, metaclass=_Kind):
 
 
 __all__ = [
-    "DeviceDescriptor",
-    "DeviceKind",
-    "all_devices",
-    "cpu",
-    "get_gpu_properties",
-    "gpu",
-    "set_excluded_devices",
-    "try_set_default_device",
-    "use_default_device",
-]
+    "DeviceDescriptor", "DeviceKind", "all_devices", "cpu", "get_gpu_properties", "gpu", "set_excluded_devices",
+    "try_set_default_device", "use_default_device",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.device", [*__all__, "set_default_device"])

@@ -118,12 +118,8 @@ def block_momentum_distributed_learner(
 
 
 __all__ = [
-    "Communicator",
-    "DistributedLearner",
-    "WorkerDescriptor",
-    "block_momentum_distributed_learner",
-    "data_parallel_distributed_learner",
-    "mpi_communicator",
-]
+    "Communicator", "DistributedLearner", "WorkerDescriptor", "block_momentum_distributed_learner",
+    "data_parallel_distributed_learner", "mpi_communicator",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.distributed", __all__)

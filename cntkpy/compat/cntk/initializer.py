@@ -1,23 +1,11 @@
 """cntk.initializer: how random parameters start."""
 
-from cntkpy.networks.builders.python.initializers import (
-    bilinear,
-    glorot_normal,
-    glorot_uniform,
-    he_normal,
-    he_uniform,
-    initializer_with_rank,
-    normal,
-    truncated_normal,
-    uniform,
-    xavier,
-)
+from cntkpy.networks.builders.python import initializers
+from cntkpy.networks.builders.python.initializers import *  # noqa: F403
 
 from .missing import no_attribute
 
-__all__ = [
-    "bilinear", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "initializer_with_rank", "normal",
-    "truncated_normal", "uniform", "xavier",
-]  # fmt: skip
+__all__: list[str] = []
+__all__ += initializers.__all__
 
 __getattr__ = no_attribute("cntk.initializer", __all__)

@@ -28,25 +28,10 @@ Gradients = tuple[Any, ...]
 """Gradients of the operands of a function; None: it has none."""
 
 __all__ = [
-    "DETERMINISTIC",
-    "Array",
-    "Gradients",
-    "Residuals",
-    "ask_for_determinism",
-    "cache_folder",
-    "checkpoint_name",
-    "custom_gradient",
-    "default_device",
-    "gradient_by_operands",
-    "gradient_by_result",
-    "imported",
-    "io_callback",
-    "jax",
-    "jnp",
-    "number_of",
-    "prepare",
-    "row_major",
-]
+    "DETERMINISTIC", "Array", "Gradients", "Residuals", "ask_for_determinism", "cache_folder", "checkpoint_name",
+    "custom_gradient", "default_device", "gradient_by_operands", "gradient_by_result", "imported", "io_callback", "jax",
+    "jnp", "number_of", "prepare", "row_major",
+]  # fmt: skip
 
 
 @functools.cache

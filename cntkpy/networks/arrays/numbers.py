@@ -13,8 +13,6 @@ from cntkpy.networks.graph.node import Node
 if TYPE_CHECKING:
     from jax.typing import DTypeLike
 
-__all__ = ["Numbers"]
-
 
 class Numbers(NamedTuple):
     """Which types the nodes of an evaluation have.

@@ -66,6 +66,3 @@ def in_blocks(function: Callable[[Tree, Array], Tree], sequences: Tree, size: in
     once_more = jax.checkpoint(block, prevent_cse=False, policy=policy)
     result = jax.lax.map(once_more, (jax.tree.map(cut, sequences), jnp.arange(count)))
     return jax.tree.map(joined, result)
-
-
-__all__ = ["in_blocks", "steps_of_block"]

@@ -73,5 +73,3 @@ def _backward(kept: tuple[Array, ...], g: Array) -> tuple[Array, Array]:
 
 
 _means = custom_gradient(_forward, _backward)
-
-__all__ = ["KEPT", "weighted_means"]

@@ -38,24 +38,10 @@ if TYPE_CHECKING:
     from cntkpy.networks.arrays.sparse import Sparse
 
 __all__ = [
-    "LENGTHS",
-    "PROBLEM",
-    "Batch",
-    "Settings",
-    "compile_gradient",
-    "compile_network",
-    "compute",
-    "context_of",
-    "kept_lengths",
-    "network_parameters",
-    "network_state",
-    "node_total",
-    "own_mask",
-    "remembered",
-    "start_values",
-    "store",
-    "with_values",
-]
+    "LENGTHS", "PROBLEM", "Batch", "Settings", "compile_gradient", "compile_network", "compute", "context_of",
+    "kept_lengths", "network_parameters", "network_state", "node_total", "own_mask", "remembered", "start_values",
+    "store", "with_values",
+]  # fmt: skip
 
 Values = dict[Node, Any]
 

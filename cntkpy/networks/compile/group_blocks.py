@@ -91,6 +91,3 @@ def _in_blocks(
     sequences = jax.tree.map(by_slot, (list(by_step.values()), tuple(grid)))
     result = jax.lax.map(slot, (sequences, (jnp.arange(context.S), *same)))
     return dict(zip(wanted, map(by_slot, result), strict=True))
-
-
-__all__ = ["run_group"]

@@ -133,6 +133,3 @@ class GroupSteps:
         rows = self._plan.numbers.factor(matrix.reshape(matrix.shape[1], scores.shape[-1], -1))
         logits = by_slot(weighted_means(scores, rows))
         return logits.reshape(*logits.shape[:2], *reversed(node.shape or ()))
-
-
-__all__ = ["GroupSteps"]

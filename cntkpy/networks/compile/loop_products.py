@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from cntkpy.networks.arrays.sparse import Sparse
 
-__all__ = ["JoinedProduct", "dense", "differentiable_loop", "joined_products"]
-
 Values = Mapping[Node, Any]
 Loop = Callable[[list[Array], Any, Any], tuple[Any, list[Array]]]
 

@@ -14,8 +14,6 @@ from cntkpy.networks.graph.packing import packed_axes
 from cntkpy.networks.graph.precision import PRECISIONS, short_nodes
 from cntkpy.networks.graph.validate import check_operands
 
-__all__ = ["Plan"]
-
 
 class Plan:
     """The part of a network needed for some nodes, in evaluation order.

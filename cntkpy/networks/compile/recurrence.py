@@ -371,6 +371,3 @@ def carried(network: ValidatedNetwork) -> dict[str, tuple[int, ...]]:
             name, steps = _carry_name(source), int(node.options["timeStep"])
             result[name] = (max(steps, result.get(name, (0,))[0]), *reversed(source.shape))
     return result
-
-
-__all__ = ["CARRIED", "carried", "run_loop", "shift", "side_by_side"]

@@ -114,6 +114,3 @@ class _Grouping:
     def _close(self) -> None:
         self._parts += [*([] if self._last is None else [self._last]), *self._behind]
         self._last, self._behind, self._after = None, [], set()
-
-
-__all__ = ["PRODUCTS", "StepGroup", "grouped"]

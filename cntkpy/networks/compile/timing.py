@@ -112,6 +112,3 @@ def _least(function: Run, arguments: list[object]) -> float:
         jax.block_until_ready(function(arguments))
         times.append(time.perf_counter() - begin)
     return min(times)
-
-
-__all__ = ["NodeTime", "time_nodes"]

@@ -13,33 +13,6 @@ from typing import NamedTuple
 
 from cntkpy.networks.graph.node import Node, NodeError
 
-__all__ = [
-    "DEFAULT",
-    "EVERYWHERE",
-    "ONE",
-    "Window",
-    "axes_of",
-    "equal_lengths",
-    "fallible",
-    "first_step_of",
-    "held",
-    "infer_axes",
-    "is_kept",
-    "is_of_python",
-    "kept_steps",
-    "kept_window",
-    "main_axis",
-    "operating",
-    "own_axis",
-    "repeated",
-    "separate_slots",
-    "shown",
-    "single_beside_steps",
-    "spread_axes",
-    "summed_axis",
-    "zeros",
-]
-
 DEFAULT = "*"
 """The axis of inputs that name none."""
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from cntkpy.networks.graph.axes import ONE, axes_of, first_step_of, is_kept
 from cntkpy.networks.graph.node import Node
 
-__all__ = ["packed_axes"]
-
 
 def packed_axes(nodes: Iterable[Node]) -> frozenset[str]:
     """Return the time axes of inputs on which a minibatch may have several sequences after each other in one slot.

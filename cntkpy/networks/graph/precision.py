@@ -9,8 +9,6 @@ from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.graph.node import Node
 from cntkpy.networks.graph.order import is_loop
 
-__all__ = ["PRECISIONS", "dtype_of", "known_precision", "short_nodes"]
-
 
 class Precision(NamedTuple):
     """One precision.

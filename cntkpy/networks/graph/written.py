@@ -63,9 +63,7 @@ class Written(NamedTuple):
             return written
         block = _mapping(parts["block"])
         return written._replace(
-            block=int(block["number"]),
-            operation=_text(block["operation"]),
-            block_operands=_texts(block["operands"]),
+            block=int(block["number"]), operation=_text(block["operation"]), block_operands=_texts(block["operands"])
         )
 
 
@@ -85,6 +83,3 @@ def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is not a list")
     return tuple(map(_text, cast("list[object]", value)))
-
-
-__all__ = ["Written"]

@@ -21,11 +21,7 @@ from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.parse import NAME, Word
 from cntkpy.networks.builders.ndl.recovery import SKIPPED
 from cntkpy.networks.builders.ndl.scope import DependsOnFailed
-from cntkpy.networks.builders.ndl.source import (
-    macro_documents,
-    section_documents,
-    value_document,
-)
+from cntkpy.networks.builders.ndl.source import macro_documents, section_documents, value_document
 from cntkpy.networks.builders.ndl.text import Document, Place, ScriptError, error
 from cntkpy.networks.builders.recovery import assigned_names, attempts, blanked, statement_at
 from cntkpy.networks.graph.initialize import SeedCounter

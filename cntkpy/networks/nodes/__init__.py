@@ -25,20 +25,9 @@ if TYPE_CHECKING:
     from cntkpy.networks.graph.network import Network, Node
 
 __all__ = [
-    "Argument",
-    "NodeKind",
-    "Option",
-    "create",
-    "declared",
-    "files",
-    "find",
-    "heading",
-    "kinds",
-    "missing",
-    "operation",
-    "operations",
-    "tables",
-]
+    "Argument", "NodeKind", "Option", "create", "declared", "files", "find", "heading", "kinds", "missing", "operation",
+    "operations", "tables",
+]  # fmt: skip
 
 _UNSUPPORTED = "unsupported.kinds"
 _DECLARATIONS = {

@@ -29,29 +29,10 @@ if TYPE_CHECKING:
     from cntkpy.networks.nodes.onnx_support.use import Use
 
 __all__ = [
-    "BOOLEAN",
-    "BOOLEANS",
-    "EXAMPLE_NODES",
-    "INTEGER",
-    "INTEGERS",
-    "NODE",
-    "PATH",
-    "REAL",
-    "SECTION",
-    "TEXT",
-    "Argument",
-    "Forward",
-    "NodeKind",
-    "Option",
-    "RecordForm",
-    "ShapeRule",
-    "Signature",
-    "TimeRule",
-    "inputs",
-    "one_signature",
-    "shown",
-    "unchanged",
-]
+    "BOOLEAN", "BOOLEANS", "EXAMPLE_NODES", "INTEGER", "INTEGERS", "NODE", "PATH", "REAL", "SECTION", "TEXT",
+    "Argument", "Forward", "NodeKind", "Option", "RecordForm", "ShapeRule", "Signature", "TimeRule", "inputs",
+    "one_signature", "shown", "unchanged",
+]  # fmt: skip
 
 EXAMPLE_NODES = """\
 x = Input(4, tag=feature)

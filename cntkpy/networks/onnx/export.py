@@ -463,6 +463,3 @@ def along_time(nodes: list[Node]) -> bool:
         or node.operation in ("GatherPacked", "ScatterPacked")
         for node in nodes
     )
-
-
-__all__ = ["OPSET", "OPSETS", "Exported", "Settings", "export"]

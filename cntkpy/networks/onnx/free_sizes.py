@@ -99,6 +99,3 @@ def same_nodes(network: ValidatedNetwork, twin: ValidatedNetwork) -> bool:
         for each in (network, twin)
     ]
     return described[0] == described[1]
-
-
-__all__ = ["FREE", "free_sizes", "same_nodes", "save_with_free_sizes", "with_sizes"]

@@ -79,10 +79,7 @@ class Classes:
                 groups.setdefault(MARK.sub("«»", text), []).append((number, MARK.findall(text), text))
             for members in groups.values():
                 resolved = _resolved(
-                    self.uses[members[0][0]].hint,
-                    [(marks, text) for _, marks, text in members],
-                    names,
-                    self._functions,
+                    self.uses[members[0][0]].hint, [(marks, text) for _, marks, text in members], names, self._functions
                 )
                 texts.append(resolved.text)
                 for number, marks, _ in members:

@@ -10,14 +10,7 @@ from cntkpy.networks.nodes.source_support.dialect import Dialect
 from cntkpy.networks.nodes.source_support.layers import Layer, Tensor, Unit
 from cntkpy.networks.nodes.source_support.names import Names, given_name
 from cntkpy.networks.nodes.source_support.use import Use
-from cntkpy.networks.nodes.source_support.values import (
-    LONGEST_INLINE,
-    NotExpressible,
-    Value,
-    dims_of,
-    lead_of,
-    number,
-)
+from cntkpy.networks.nodes.source_support.values import LONGEST_INLINE, NotExpressible, Value, dims_of, lead_of, number
 from cntkpy.networks.source.blocks import Block, chains
 from cntkpy.networks.source.classes import Classes
 from cntkpy.networks.source.planner import Planner

@@ -123,7 +123,7 @@ class NDArrayView:
             not 0 <= begin <= begin + count <= size
             for begin, count, size in zip(start_offset, lengths, sizes, strict=True)
         ):
-            message = f"slice_view: {tuple(extent)} from {tuple(start_offset)} on is no part of the shape {self.shape}"
+            message = f"slice_view: {tuple(extent)} from {tuple(start_offset)} on is outside of the shape {self.shape}"
             raise ArgumentError(message, "an offset for each axis; the extent may lack the first ones")
         first = len(start_offset) - len(extent)
         pairs = zip(start_offset[first:], extent, strict=True)

@@ -27,12 +27,12 @@ _may_grow = True
 def fits_budget(work: int) -> bool:
     """Return whether pure Python does this work, in bytes of text. Once false, it stays false."""
     global _left
-    _left = _left - work - CALL if could_fit(work) else 0
+    _left = _left - work - CALL if make_room(work) else 0
     return _left > 0
 
 
-def could_fit(work: int) -> bool:
-    """Return whether this work would fit the budget that is left."""
+def make_room(work: int) -> bool:
+    """Return whether this work would fit the budget that is left, which is raised once where no kernels are kept."""
     global _left, _may_grow
     if work + CALL > _left and _may_grow:
         _may_grow = False

@@ -59,14 +59,7 @@ def adapts_size(p: SGDParameters, epoch: int) -> bool:
     return p.auto_adjust.adjust_minibatch and epoch >= len(p.minibatch_size)
 
 
-def adapt_size(
-    p: SGDParameters,
-    epoch: int,
-    rate: float,
-    remembered: int,
-    ratio: float,
-    trial: Trial,
-) -> int:
+def adapt_size(p: SGDParameters, epoch: int, rate: float, remembered: int, ratio: float, trial: Trial) -> int:
     """Return the minibatch size of an epoch for which it is adapted; see `adapts_size`.
 
     Args:

@@ -129,12 +129,7 @@ class SharedBatcher(Batcher):
     fails_late = False  # a worker that fails does so at once: the others wait for it
 
     @classmethod
-    def like(
-        cls,
-        batcher: Batcher,
-        group: ProcessGroup,
-        ends: Callable[[int], bool] | None = None,
-    ) -> SharedBatcher:
+    def like(cls, batcher: Batcher, group: ProcessGroup, ends: Callable[[int], bool] | None = None) -> SharedBatcher:
         """Return the same batcher for one of several workers, whose minibatches are that much smaller."""
         values: dict[str, Any] = {attribute.name: getattr(batcher, attribute.name) for attribute in fields(Batcher)}
         values["minibatch_size"] = -(-batcher.minibatch_size // group.communicator.size)

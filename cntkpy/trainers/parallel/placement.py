@@ -15,14 +15,7 @@ from cntkpy.trainers.parallel.process_group import AXIS, ProcessGroup
 from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.memory import HostArray
-from cntkpy.trainers.step.placement import (
-    EndsBlock,
-    OneDevice,
-    Placement,
-    filled_steps,
-    padded_scalars,
-    whole_scalars,
-)
+from cntkpy.trainers.step.placement import EndsBlock, OneDevice, Placement, filled_steps, padded_scalars, whole_scalars
 from cntkpy.trainers.step.stack import Stack
 from cntkpy.trainers.step.state import EpochSettings, StepInput, StepOptions, TrainState
 

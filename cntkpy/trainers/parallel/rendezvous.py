@@ -47,10 +47,7 @@ class Rendezvous:
 
 
 def join(
-    rendezvous: Rendezvous,
-    on_lost: Callable[[str], NoReturn],
-    visible: list[int] | None = None,
-    several: bool = False,
+    rendezvous: Rendezvous, on_lost: Callable[[str], NoReturn], visible: list[int] | None = None, several: bool = False
 ) -> Communicator:
     """Meet the other processes, before anything is computed.
 

@@ -205,11 +205,7 @@ class Buckets:
         return bucket
 
     def _fit_chosen(
-        self,
-        shape: Shape,
-        minibatch_size: int,
-        slots_stay: bool,
-        within: Callable[[Shape], Shape] | None = None,
+        self, shape: Shape, minibatch_size: int, slots_stay: bool, within: Callable[[Shape], Shape] | None = None
     ) -> Shape:
         """Return the chosen bucket that takes least work; else one more, which holds all before it."""
         buckets = self.chosen[minibatch_size]

@@ -107,9 +107,7 @@ class Inputs:
         """
         (distinct, entries), node = sizes, self.sparse[number]
         stacked = Sparse(
-            zeros((grid[0], distinct), np.int32),
-            zeros((*grid, entries), np.int32),
-            zeros((*grid, entries), self.dtype),
+            zeros((grid[0], distinct), np.int32), zeros((*grid, entries), np.int32), zeros((*grid, entries), self.dtype)
         )
         for k, prepared in enumerate(pending):
             values = prepared.sparse[number]

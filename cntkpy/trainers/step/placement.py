@@ -210,10 +210,7 @@ def filled_steps(
 
 
 def padded_scalars(
-    columns: Int64[NDArray[np.int64], " minibatches"],
-    capacity: int,
-    momenta: HostArray,
-    dtype: DTypeLike,
+    columns: Int64[NDArray[np.int64], " minibatches"], capacity: int, momenta: HostArray, dtype: DTypeLike
 ) -> HostArray:
     """Momentum and number of columns of every minibatch, zeros after them."""
     scalars = np.zeros((capacity, 2), dtype)

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cntkpy.networks.arrays.lazy import jnp
-from cntkpy.networks.compile.evaluate import (
-    compile_gradient,
-    remembered,
-    start_values,
-    with_values,
-)
+from cntkpy.networks.compile.evaluate import compile_gradient, remembered, start_values, with_values
 from cntkpy.networks.compile.executables import Program
 from cntkpy.networks.compile.flat import flat_parameters
 from cntkpy.networks.compile.recurrence import CARRIED
@@ -29,13 +24,7 @@ from cntkpy.trainers.rules.update_step import Group, Regularisation, Update
 from cntkpy.trainers.rules.updates import Rule
 from cntkpy.trainers.step.buckets import TRAINING_BUCKETS, Buckets
 from cntkpy.trainers.step.class_labels import class_label_check
-from cntkpy.trainers.step.context import (
-    Callback,
-    StepContext,
-    carry,
-    in_words,
-    random_keys,
-)
+from cntkpy.trainers.step.context import Callback, StepContext, carry, in_words, random_keys
 from cntkpy.trainers.step.feed import CAPACITY, Batcher, PlacedStack
 from cntkpy.trainers.step.function import make_step
 from cntkpy.trainers.step.stack import Stack
@@ -183,12 +172,7 @@ class CompiledStep:
         """Return the number of compilations of the step so far."""
         return self._program.shapes
 
-    def batcher(
-        self,
-        minibatch_size: int,
-        capacity: int = CAPACITY,
-        chosen: int = TRAINING_BUCKETS,
-    ) -> Batcher:
+    def batcher(self, minibatch_size: int, capacity: int = CAPACITY, chosen: int = TRAINING_BUCKETS) -> Batcher:
         """Return the batcher that pads and stacks minibatches for this step."""
         like = self._batcher
         options: dict[str, Any] = {"buckets": self.buckets, "capacity": capacity, "chosen": min(chosen, like.chosen)}

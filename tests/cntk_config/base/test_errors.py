@@ -61,11 +61,7 @@ def test_errors_of_loading(text, kind, place, message):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [
-        ('a="p # the rest\nq"\n', "p \nq\n"),
-        ('a="p # the "rest"\nq"\n', "p \nq\n"),
-        ('# "a\na="p\nq" # "r\n', "p\nq\n"),
-    ],
+    [('a="p # the rest\nq"\n', "p \nq\n"), ('a="p # the "rest"\nq"\n', "p \nq\n"), ('# "a\na="p\nq" # "r\n', "p\nq\n")],
 )
 def test_comments_in_a_text_of_several_lines(text: str, value: str) -> None:
     assert parse(text)("a") == value

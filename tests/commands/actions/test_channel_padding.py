@@ -23,11 +23,7 @@ out = [ action = write ; modelPath = m ; outputPath = o
         input = [ x = [ dim = 27 ; format = dense ] ] ] ]
 """
 X = np.random.default_rng(3).normal(size=(2, 27)).round(2)
-FILES = {
-    "m.cntk": CONFIG,
-    "net.ndl": NET,
-    "d.ctf": "".join(f"|x {' '.join(map(str, row))}\n" for row in X),
-}
+FILES = {"m.cntk": CONFIG, "net.ndl": NET, "d.ctf": "".join(f"|x {' '.join(map(str, row))}\n" for row in X)}
 WARNING = "WARNING: zeroPadding of 'z' pads the channels, too, as in CNTK on a CPU: the last 1 of its 3 input channels"
 
 

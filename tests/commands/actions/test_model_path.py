@@ -19,8 +19,7 @@ train = [ action = train
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
-    [("/dev/null", "it is a device, not a regular file"), ("/tmp", "there is a folder of that name")],
+    ("path", "said"), [("/dev/null", "it is a device, not a regular file"), ("/tmp", "there is a folder of that name")]
 )
 def test_a_model_that_cannot_be_written(cntkpy, path: str, said: str) -> None:
     done = cntkpy("configFile=main.cntk", f"modelPath={path}", files={"main.cntk": CONFIG})

@@ -128,9 +128,7 @@ LANGUAGE = {
     ),
     "variables": net(INPUTS, "z = DenseLayer {$width$} (x) ; ce = SquareError (l, z) ; criterionNodes = (ce)"),
     "names around the block": net(
-        INPUTS,
-        "z = DenseLayer {if precision == 'float' && deviceId < 99 && traceLevel < 9 then 2 else 3} (x)",
-        SQUARED,
+        INPUTS, "z = DenseLayer {if precision == 'float' && deviceId < 99 && traceLevel < 9 then 2 else 3} (x)", SQUARED
     ),
     "operators on nodes": outputs(
         "x + x",

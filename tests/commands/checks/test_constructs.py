@@ -223,10 +223,7 @@ EXAMPLES = {
         makes="m", has="",
     ),
 }  # fmt: skip
-NO_EXAMPLE = {
-    "5.7": "says when values are computed",
-    "8.1": "a line of words without a configuration",
-}
+NO_EXAMPLE = {"5.7": "says when values are computed", "8.1": "a line of words without a configuration"}
 """Sections that say nothing about what a configuration may have in it."""
 
 FOUND = re.compile(r"(?P<place>.+?): (?P<severity>error|warning|hint): (?P<text>.*) \[(?P<code>CK\d+)\]")

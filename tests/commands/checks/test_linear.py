@@ -40,10 +40,7 @@ KINDS = {
     "nearly known names": ("UnknownParameter", lambda n: {"sgd": lines("minibatchSiz*=1", n)}),
     "unknown sections": ("UnusedParameter", lambda n: {"sgd": lines("nobodyHasHeardOf*=[a=1]", n)}),
     "unknown names of the top level": ("UnusedParameter", lambda n: {"root": lines("nobodyHasHeardOf*=1", n)}),
-    "unknown values": (
-        "UnknownAction",
-        lambda n: {"commands": commands(n), "root": lines("c*=[action=jump*]", n)},
-    ),
+    "unknown values": ("UnknownAction", lambda n: {"commands": commands(n), "root": lines("c*=[action=jump*]", n)}),
     "sections that are missing": ("MissingParameter", lambda n: {"commands": commands(n)}),
     "wrong numbers": ("BadInteger", lambda n: {"reader": lines("f*=[start=0;dim=x*]", n)}),
     "undefined variables": ("UnknownVariable", lambda n: {"sgd": lines("nobodyHasHeardOf*=$undefined*$", n)}),

@@ -82,9 +82,7 @@ BAD = {
     ),
     "a model that was not made": (LOAD + "DumpModel(n, $New$)\n", "'n'"),
 }
-ONLY_THE_RUN = {
-    "a file that is missing": ("m = LoadModel(none.dnn)\n" + SAVE, "none.dnn"),
-}
+ONLY_THE_RUN = {"a file that is missing": ("m = LoadModel(none.dnn)\n" + SAVE, "none.dnn")}
 
 
 @pytest.fixture

@@ -89,10 +89,7 @@ def test_each_finding_is_listed_once_with_the_runs_that_show_it(cntkpy) -> None:
     assert "(in all 12 runs)" in cntkpy("check", "--format", "gitlab").out
     suites = ElementTree.fromstring(cntkpy("check", "--format", "junit").out)
     shown = [(suite.get("name"), suite.get("failures")) for suite in suites]
-    assert shown[:2] == [
-        ("dev-large", "1"),
-        ("dev-medium", "1"),
-    ]
+    assert shown[:2] == [("dev-large", "1"), ("dev-medium", "1")]
     assert [len(suite) for suite in suites] == [1] * 12
     assert cntkpy("check", "--format", "github").out.count("(in all 12 runs)") == 1
 

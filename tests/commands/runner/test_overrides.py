@@ -170,14 +170,8 @@ testFile = data.ctf
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        (
-            "minibatchSize=4",
-            "nothing reads 'minibatchSize' here: a value that is nearer counts, that of train",
-        ),
-        (
-            "evalNodeNames=x",
-            "nothing that runs reads 'evalNodeNames': only the command 'test' would, which `command`",
-        ),
+        ("minibatchSize=4", "nothing reads 'minibatchSize' here: a value that is nearer counts, that of train"),
+        ("evalNodeNames=x", "nothing that runs reads 'evalNodeNames': only the command 'test' would, which `command`"),
     ],
 )
 def test_a_word_counts_for_what_runs(word: str, message: str, cntkpy, tmp_path) -> None:

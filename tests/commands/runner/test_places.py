@@ -153,14 +153,7 @@ def link_to_a_device(place: Path, victim: Path) -> None:
     place.symlink_to("/dev/null")
 
 
-OBSTACLES: list[Callable[[Path, Path], None]] = [
-    link,
-    dangling,
-    hard_link,
-    pipe,
-    folder_with_files,
-    link_to_a_device,
-]
+OBSTACLES: list[Callable[[Path, Path], None]] = [link, dangling, hard_link, pipe, folder_with_files, link_to_a_device]
 
 
 @pytest.fixture(scope="module")

@@ -133,8 +133,7 @@ def start(folder: Path, number: int, moment: str = "", reader: str = "", minutes
 
 
 @pytest.mark.parametrize(
-    "moment",
-    [pytest.param(name, marks=[] if name == "save" else pytest.mark.thorough) for name in MOMENTS],
+    "moment", [pytest.param(name, marks=[] if name == "save" else pytest.mark.thorough) for name in MOMENTS]
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_wherever_a_signal_arrives(moment: str, number: int, tmp_path: Path) -> None:

@@ -59,14 +59,7 @@ def test_killed_twice_each_trial_is_run_once(tmp_path: Path, cntkpy_process) -> 
     """First only the sweep is killed, and its trial notices; then both are, in the middle of an epoch perhaps."""
     for name, text in small.files("").items():
         (tmp_path / name).write_text(text)
-    words = [
-        "sweep",
-        "m.cntk",
-        "train/SGD/maxEpochs=40",
-        "train/SGD/learningRatesPerSample=0.01,0.02,0.03",
-        "-o",
-        "s",
-    ]
+    words = ["sweep", "m.cntk", "train/SGD/maxEpochs=40", "train/SGD/learningRatesPerSample=0.01,0.02,0.03", "-o", "s"]
     folder = tmp_path / "s"
 
     def start() -> subprocess.Popen:

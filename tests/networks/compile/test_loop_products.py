@@ -5,13 +5,7 @@ import pytest
 from jax.extend.core import jaxprs_in_params
 
 from cntkpy.networks.arrays.lazy import jax
-from cntkpy.networks.compile.evaluate import (
-    Batch,
-    compile_gradient,
-    compile_network,
-    network_parameters,
-    network_state,
-)
+from cntkpy.networks.compile.evaluate import Batch, compile_gradient, compile_network, network_parameters, network_state
 from tests.networks.compile.test_recurrence import values
 
 GATES = "ifog"

@@ -354,14 +354,7 @@ def test_learning_rates(folder):
         "SetProperty(m, recurrent, whatever)"
     )
     rates = {n.name: n.learning_rate_multiplier for n in network(editor).nodes.values() if n.is_parameter}
-    assert rates == {
-        "H1.inner.A": 2,
-        "H1.inner.c": 2,
-        "H2.inner.A": 2,
-        "H2.inner.c": 2,
-        "top.A": 0,
-        "top.c": 1,
-    }
+    assert rates == {"H1.inner.A": 2, "H1.inner.c": 2, "H2.inner.A": 2, "H2.inner.c": 2, "top.A": 0, "top.c": 1}
 
 
 def test_freezing_batch_normalisation(folder):

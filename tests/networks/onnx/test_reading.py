@@ -227,12 +227,7 @@ def two_inputs_and_slices(random):
         ("Sub", ["e", "g"], ["i"], {}),
         ("Div", ["i", "f"], ["z"], {}),
     ]
-    arrays = {
-        "sizes": np.array([3, 4]),
-        "scale": real(random, 3),
-        "one": np.array([1]),
-        "end": np.array([4]),
-    }
+    arrays = {"sizes": np.array([3, 4]), "scale": real(random, 3), "one": np.array([1]), "end": np.array([4])}
     data = {"x": real(random, 2, 5), "y": np.abs(real(random, 2, 2)) + 0.5}
     return model_of(operators, {"x": ["batch", 5], "y": ["batch", 2]}, ["z"], arrays), data
 

@@ -139,11 +139,7 @@ def test_what_is_no_attention_is_refused(message, tmp_path):
 @pytest.mark.parametrize(
     ("before", "behind", "message"),
     [
-        (
-            "scores = MatMul (qt, kt)",
-            "odd = Relu (qt)\n  scores = MatMul (odd, kt)",
-            "one joins samples and elements",
-        ),
+        ("scores = MatMul (qt, kt)", "odd = Relu (qt)\n  scores = MatMul (odd, kt)", "one joins samples and elements"),
         ("y = Reshape (out, whole)", "y = Identity (out)", "its output 'y' joins axes of the minibatch"),
         ("(rest, four)", "(rest, samples)", "cannot have the shape|would mix|do not keep|does not keep"),
     ],

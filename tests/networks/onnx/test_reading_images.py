@@ -34,10 +34,7 @@ CASES = {
         ("AveragePool", ["x"], {"kernel_shape": [2, 3], "dilations": [3, 2], "pads": [1, 2, 0, 1]}),
         {},
     ),
-    "nearest elements": (
-        ("Resize", ["x", "", "s"], {"mode": "nearest", "nearest_mode": "floor"}),
-        {"s": SCALES},
-    ),
+    "nearest elements": (("Resize", ["x", "", "s"], {"mode": "nearest", "nearest_mode": "floor"}), {"s": SCALES}),
     "elements between": (
         ("Resize", ["x", "", "s"], {"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}),
         {"s": SCALES},

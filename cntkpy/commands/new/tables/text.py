@@ -241,8 +241,4 @@ def _network(plan: Plan, declared: Sequence[tuple[str, str]], streams: dict[str,
         f"evaluationNodes = ({evaluated})",
         f"outputNodes = ({output})",
     ]
-    return [
-        "    BrainScriptNetworkBuilder = {",
-        *(f"        {line}".rstrip() for line in lines),
-        "    }",
-    ]
+    return ["    BrainScriptNetworkBuilder = {", *(f"        {line}".rstrip() for line in lines), "    }"]

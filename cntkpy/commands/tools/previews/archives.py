@@ -10,7 +10,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import read_input
 from cntkpy.readers.errors import DataError
 
-from .texts import quoted
+from .texts import description, quoted
 
 MOST_MEMBERS, MOST_PICTURE_BYTES = 10_000, 1 << 28
 """Members of an archive and bytes of a picture that are looked at."""
@@ -35,12 +35,8 @@ def describe_archive(path: str, form: str, samples: int) -> dict[str, Any]:
         f"{ending or 'NAME'} = [ member = {ending} ; {_of_member(ending)} ]" for ending in list(endings)[:3]
     )
     section = f"type = TarDeserializer ; file = {quoted(path)} ; input = [ {inner} ]"
-    return {
-        "rows": None,
-        "columns": [{"name": f".{name}", "type": f"{count:,} members"} for name, count in endings.items()],
-        "first": list(first.values()),
-        "reader": f"reader = [ deserializers = ([ {section} ]) ]",
-    }
+    columns = [(f".{name}", f"{count:,} members") for name, count in endings.items()]
+    return description(f"deserializers = ([ {section} ])", columns, first.values())
 
 
 def _of_member(ending: str) -> str:
@@ -63,9 +59,5 @@ def describe_picture(path: str, form: str, samples: int) -> dict[str, Any]:
     except PictureError as error:
         raise DataError(f"{path}: {error.message}", path=path, hint=error.hint) from None
     height, width, channels = (*pixels.shape, 1)[:3]
-    return {
-        "rows": None,
-        "columns": [{"name": "size", "type": f"{width} x {height} pixels, {channels} channels"}],
-        "first": [],
-        "reader": "ImageDeserializer reads a list of pictures, a line FILE<tab>CLASS for each: docs/images.md",
-    }
+    reader = "ImageDeserializer reads a list of pictures, a line FILE<tab>CLASS for each: docs/images.md"
+    return description(reader, [("size", f"{width} x {height} pixels, {channels} channels")])

@@ -13,6 +13,8 @@ from cntkpy.cntk_config.base.diagnostics import UserError, shorten
 from cntkpy.cntk_config.base.files import open_input
 from cntkpy.cntk_config.base.lazy_modules import np
 
+from .texts import description
+
 MOST_HEADER_BYTES, MOST_VALUES = 100 << 20, 8
 OBJECTS = ", Python objects, which are never read: save numbers or texts"
 _ERRORS = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
@@ -25,15 +27,15 @@ def describe_npy(path: str, form: str, samples: int) -> dict[str, Any]:
             column, rows = _array(file, "array", samples)
     except _ERRORS as error:
         raise UserError("BadArchive", f"'{path}' cannot be read as {form}: {shorten(str(error), 200)}") from None
-    if column["type"].endswith(OBJECTS):
-        return {"rows": None, "columns": [column], "first": [], "reader": "none"}
+    if column[1].endswith(OBJECTS):
+        return description("none", [column])
     reader = f"none; in an archive it is converted: numpy.savez('x.npz', x=numpy.load('{path}'))"
-    return {"rows": None, "columns": [column], "first": [{"row": row} for row in rows], "reader": reader}
+    return description(reader, [column], [{"row": row} for row in rows])
 
 
 def describe_npz(path: str, form: str, samples: int) -> dict[str, Any]:
     """Describe an archive of arrays."""
-    columns: list[dict[str, str]] = []
+    columns: list[tuple[str, str]] = []
     first: list[dict[str, str]] = [{} for _ in range(samples)]
     try:
         with open_input(path) as file, zipfile.ZipFile(file) as archive:
@@ -42,22 +44,22 @@ def describe_npz(path: str, form: str, samples: int) -> dict[str, Any]:
                     column, rows = _array(member, name.removesuffix(".npy"), samples)
                 columns.append(column)
                 for row, text in enumerate(rows):
-                    first[row][column["name"]] = text
+                    first[row][column[0]] = text
     except _ERRORS as error:
         raise UserError("BadArchive", f"'{path}' cannot be read as {form}: {shorten(str(error), 200)}") from None
     reader = f"none; `cntkpy convert {path} x.ctf` makes text format of it"
-    return {"rows": None, "columns": columns, "first": [row for row in first if row], "reader": reader}
+    return description(reader, columns, filter(None, first))
 
 
-def _array(file: IO[bytes], name: str, samples: int) -> tuple[dict[str, str], list[str]]:
+def _array(file: IO[bytes], name: str, samples: int) -> tuple[tuple[str, str], list[str]]:
     """Return an array of the format npy, described, and the texts of its first rows."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read(file)
-    column = {"name": name, "type": f"{dtype} {' x '.join(map(str, shape)) or 'a single value'}"}
+    kind = f"{dtype} {' x '.join(map(str, shape)) or 'a single value'}"
     if dtype.hasobject:
-        column["type"] += OBJECTS
-        return column, []
+        return (name, kind + OBJECTS), []
+    column = (name, kind)
     width = math.prod(shape[1:]) if shape else 1
     count = min(samples, shape[0] if shape else 1)
     if (fortran and len(shape) > 1) or not dtype.itemsize or count < 1:
@@ -97,7 +99,7 @@ def describe_tensors(path: str, form: str, samples: int) -> dict[str, Any]:
             file.seek(8)
             header: dict[str, Any] = json.loads(file.read(size))
             columns = [
-                {"name": name, "type": f"{tensor['dtype']} {' x '.join(map(str, tensor['shape'])) or 'a single value'}"}
+                (name, f"{tensor['dtype']} {' x '.join(map(str, tensor['shape'])) or 'a single value'}")
                 for name, tensor in header.items()
                 if name != "__metadata__"
             ]
@@ -106,4 +108,4 @@ def describe_tensors(path: str, form: str, samples: int) -> dict[str, Any]:
     reader = f"none; it is a model: `cntkpy show {path}` shows its nodes"
     if not is_model(path):
         reader = f"none; numpy.savez('x.npz', **safetensors.numpy.load_file('{path}')) makes an archive of it"
-    return {"rows": None, "columns": columns, "first": [], "reader": reader}
+    return description(reader, columns)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .texts import description
+
 
 def describe_model(path: str, form: str, samples: int) -> dict[str, Any]:
     """Describe a model: its groups of nodes, and their shapes."""
@@ -13,14 +15,10 @@ def describe_model(path: str, form: str, samples: int) -> dict[str, Any]:
     model = describe(load_model(path))
     shapes = {node["name"]: " x ".join(map(str, node["shape"])) for node in model["nodes"]}
     columns = [
-        {"name": group, "type": ", ".join(f"{name} ({shapes[name]})" if shapes.get(name) else name for name in names)}
+        (group, ", ".join(f"{name} ({shapes[name]})" if shapes.get(name) else name for name in names))
         for group, names in model["groups"].items()
         if names
     ]
-    return {
-        "rows": len(model["nodes"]),
-        "unit": "nodes",
-        "columns": [*columns, {"name": "parameters", "type": f"{model['parameters']:,}, {model['precision']}"}],
-        "first": [],
-        "reader": f"none; it is a model: `cntkpy show {path}` shows its nodes",
-    }
+    columns.append(("parameters", f"{model['parameters']:,}, {model['precision']}"))
+    reader = f"none; it is a model: `cntkpy show {path}` shows its nodes"
+    return description(reader, columns, rows=len(model["nodes"]), unit="nodes")

@@ -9,7 +9,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.readers.errors import DataError
 
-from .texts import first_lines, quoted
+from .texts import description, first_lines, quoted
 
 MOST_VALUES = 8
 _ALIGNMENT = re.compile(rb"\S+(?:[ \t]+[0-9]+)+[ \t]*\r?(?:\n|\Z)")
@@ -24,13 +24,9 @@ def describe_features(path: str, form: str, samples: int) -> dict[str, Any]:
     frames = file.frames(0, min(samples, h.frames))
     kind = f"{h.kind}, {h.dim} values every {h.period / 10_000:g} ms"
     inner = f"features = [ scpFile = FILES.scp ; dim = {h.dim} ]"
-    return {
-        "rows": h.frames,
-        "unit": "frames",
-        "columns": [{"name": "kind", "type": kind}],
-        "first": [{f"frame {number}": _row(row)} for number, row in enumerate(frames)],
-        "reader": f"deserializers = ([ type = HTKFeatureDeserializer ; input = [ {inner} ] ])",
-    }
+    reader = f"deserializers = ([ type = HTKFeatureDeserializer ; input = [ {inner} ] ])"
+    first = [{f"frame {number}": _row(row)} for number, row in enumerate(frames)]
+    return description(reader, [("kind", kind)], first, h.frames, "frames")
 
 
 def _row(values: np.ndarray) -> str:
@@ -52,14 +48,10 @@ def describe_script(path: str, form: str, samples: int) -> dict[str, Any]:
         dim, kind = str(h.dim), f"{h.kind}, {h.dim} values every {h.period / 10_000:g} ms"
     except UserError as error:
         dim, kind = "DIM", f"the first file cannot be read: {error.message}"
-    return {
-        "rows": len(script),
-        "unit": "utterances",
-        "columns": [{"name": "features", "type": kind}],
-        "first": [{"line": line} for line in lines[:samples]],
-        "reader": "deserializers = ([ type = HTKFeatureDeserializer ; "
-        f"input = [ features = [ scpFile = {quoted(path)} ; dim = {dim} ] ] ])",
-    }
+    inner = f"features = [ scpFile = {quoted(path)} ; dim = {dim} ]"
+    reader = f"deserializers = ([ type = HTKFeatureDeserializer ; input = [ {inner} ] ])"
+    first = [{"line": line} for line in lines[:samples]]
+    return description(reader, [("features", kind)], first, len(script), "utterances")
 
 
 def describe_labels(path: str, form: str, samples: int) -> dict[str, Any]:
@@ -74,14 +66,10 @@ def describe_labels(path: str, form: str, samples: int) -> dict[str, Any]:
                 first.append({"entry": line.strip()})
         elif entries == len(first) and first and line.strip() not in (".", "") and len(first[-1]) < 4:
             first[-1][f"line {len(first[-1])}"] = line.strip()
-    return {
-        "rows": entries if count is not None and count <= len(lines) else None,
-        "unit": "entries",
-        "columns": [],
-        "first": first,
-        "reader": "deserializers = ([ type = HTKMLFDeserializer ; input = [ labels = [ "
-        f"mlfFile = {quoted(path)} ; labelMappingFile = STATES ; labelDim = DIM ] ] ])",
-    }
+    inner = f"labels = [ mlfFile = {quoted(path)} ; labelMappingFile = STATES ; labelDim = DIM ]"
+    reader = f"deserializers = ([ type = HTKMLFDeserializer ; input = [ {inner} ] ])"
+    whole = count is not None and count <= len(lines)
+    return description(reader, first=first, rows=entries if whole else None, unit="entries")
 
 
 def describe_kaldi(path: str, form: str, samples: int) -> dict[str, Any]:
@@ -103,30 +91,22 @@ def describe_kaldi(path: str, form: str, samples: int) -> dict[str, Any]:
             for i, end in enumerate(ends[:samples].tolist())
         ]
         dim = source.streams[0].dim
-        return {
-            "rows": source.samples,
-            "unit": "frames",
-            "columns": [{"name": "features", "type": f"{dim} values"}],
-            "first": first,
-            "reader": "deserializers = ([ type = KaldiFeatureDeserializer ; "
-            f"input = [ features = [ rx = {quoted(place)} ; dim = {dim} ] ] ])",
-        }
+        inner = f"features = [ rx = {quoted(place)} ; dim = {dim} ]"
+        reader = f"deserializers = ([ type = KaldiFeatureDeserializer ; input = [ {inner} ] ])"
+        return description(reader, [("features", f"{dim} values")], first, source.samples, "frames")
     from cntkpy.readers.formats.kaldi.labels import read_classes
 
     labels = read_classes(place)
     ends = np.cumsum(labels.lengths).tolist()
     classes = 1 + int(labels.classes.max(initial=0))
-    return {
-        "rows": len(labels.keys),
-        "unit": "utterances",
-        "columns": [{"name": "labels", "type": f"classes of frames, {classes} or more"}],
-        "first": [
-            {"key": key, "classes": _row(labels.classes[end - length : end])}
-            for key, end, length in zip(labels.keys[:samples], ends, labels.lengths.tolist(), strict=False)
-        ],
-        "reader": "deserializers = ([ type = KaldiLabelDeserializer ; "
-        f"input = [ labels = [ mlfFile = {quoted(place)} ; labelDim = {classes} ] ] ])",
-    }
+    first = [
+        {"key": key, "classes": _row(labels.classes[end - length : end])}
+        for key, end, length in zip(labels.keys[:samples], ends, labels.lengths.tolist(), strict=False)
+    ]
+    inner = f"labels = [ mlfFile = {quoted(place)} ; labelDim = {classes} ]"
+    reader = f"deserializers = ([ type = KaldiLabelDeserializer ; input = [ {inner} ] ])"
+    kind = f"classes of frames, {classes} or more"
+    return description(reader, [("labels", kind)], first, len(labels.keys), "utterances")
 
 
 def _has_classes(path: str) -> bool:

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Any
 
-from .texts import quoted
+from .texts import description, quoted
 
 LONGEST = 60
 """Characters of a value that are shown."""
@@ -45,13 +45,11 @@ def describe_table(path: str, form: str, samples: int) -> dict[str, Any]:
     chosen = ":".join(name if re.fullmatch(r"[A-Za-z_]\w*", name) else quoted(name) for name in numbers) or "NAME"
     inner = f"features = [ columns = ({chosen}) ; dim = {max(1, len(numbers))} ]"
     kind = {"Parquet": "ParquetDeserializer", "Arrow": "ArrowDeserializer"}.get(form, "CsvDeserializer")
-    return {
-        "rows": rows,
-        "columns": [{"name": field.name, "type": str(field.type)} for field in fields],
-        "first": [{name: _text(values[row]) for name, values in cells.items()} for row in range(shown)],
-        "next": f"cntkpy new config {shlex.quote(path)} --target COLUMN",
-        "reader": f"reader = [ deserializers = ([ type = {kind} ; file = {quoted(path)} ; input = [ {inner} ] ]) ]",
-    }
+    section = f"type = {kind} ; file = {quoted(path)} ; input = [ {inner} ]"
+    first = [{name: _text(values[row]) for name, values in cells.items()} for row in range(shown)]
+    listed = [(field.name, str(field.type)) for field in fields]
+    following = {"next": f"cntkpy new config {shlex.quote(path)} --target COLUMN"}
+    return description(f"deserializers = ([ {section} ])", listed, first, rows) | following
 
 
 def _text(value: Any) -> str:

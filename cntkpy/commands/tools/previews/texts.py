@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -16,6 +17,26 @@ _LONGEST_LINE = 1 << 20
 def quoted(path: str) -> str:
     """Return a path as a value of a configuration."""
     return f'"{path}"'
+
+
+def description(
+    reader: str,
+    columns: Iterable[tuple[str, str]] = (),
+    first: Iterable[dict[str, str]] = (),
+    rows: int | None = None,
+    unit: str = "rows",
+) -> dict[str, Any]:
+    """Return what `preview` says of a file.
+
+    Args:
+        reader: a section that reads it, or why there is none.
+        columns: names and types.
+        first: the first rows.
+        rows: how many there are; None: they are not counted.
+        unit: what a row is called.
+    """
+    listed = [{"name": name, "type": kind} for name, kind in columns]
+    return {"rows": rows, "unit": unit, "columns": listed, "first": list(first), "reader": reader}
 
 
 def first_lines(path: str, most: int) -> tuple[int | None, list[str]]:
@@ -59,13 +80,9 @@ def describe_columns(path: str, form: str, samples: int) -> dict[str, Any]:
     if len(widths) > 1:
         column += f", but others have {', '.join(str(size) for size in sorted(widths) if size != width)}"
     inner = f"features = [ start = 0 ; dim = {width} ; sectionType = Data ]"
-    return {
-        "rows": count,
-        "unit": "lines",
-        "columns": [{"name": "columns", "type": column}],
-        "first": [{"line": line} for line in lines[:samples]],
-        "reader": f"readerType = UCIFastReader ; file = {quoted(path)} ; {inner}",
-    }
+    reader = f"readerType = UCIFastReader ; file = {quoted(path)} ; {inner}"
+    first = [{"line": line} for line in lines[:samples]]
+    return description(reader, [("columns", column)], first, count, "lines")
 
 
 def describe_map(path: str, form: str, samples: int) -> dict[str, Any]:
@@ -83,13 +100,9 @@ def describe_map(path: str, form: str, samples: int) -> dict[str, Any]:
     )
     names = ["picture in base64" if base64 else "file", "class"]
     shown = [dict(zip(names, (cells[-1 if base64 else 0], cells[place]), strict=True)) for cells in fields[:samples]]
-    return {
-        "rows": count,
-        "unit": "pictures",
-        "columns": [{"name": "classes", "type": f"{len(set(classes)):,} in the first {len(lines):,} lines"}],
-        "first": shown,
-        "reader": f"deserializers = ([ type = {kind} ; file = {quoted(path)} ; input = [ {inner} ] ])",
-    }
+    reader = f"deserializers = ([ type = {kind} ; file = {quoted(path)} ; input = [ {inner} ] ])"
+    listed = f"{len(set(classes)):,} in the first {len(lines):,} lines"
+    return description(reader, [("classes", listed)], shown, count, "pictures")
 
 
 def describe_text(path: str, form: str, samples: int) -> dict[str, Any]:
@@ -99,10 +112,4 @@ def describe_text(path: str, form: str, samples: int) -> dict[str, Any]:
         "LMSequenceReader reads sentences, LUSequenceReader columns of words and tags: docs/language-readers.md; "
         "a table ends in .csv or .tsv: docs/tables.md"
     )
-    return {
-        "rows": count,
-        "unit": "lines",
-        "columns": [],
-        "first": [{"line": line} for line in lines],
-        "reader": reader,
-    }
+    return description(reader, first=[{"line": line} for line in lines], rows=count, unit="lines")

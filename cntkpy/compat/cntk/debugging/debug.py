@@ -37,16 +37,9 @@ def save_as_legacy_model(root_op: Any, filename: str) -> None:
 
 
 __all__ = [
-    "debug_model",
-    "dump_function",
-    "dump_signature",
-    "force_deterministic",
-    "force_deterministic_algorithms",
-    "save_as_legacy_model",
-    "set_checked_mode",
-    "set_computation_network_trace_level",
-    "set_computation_network_track_gap_nans",
-    "set_node_timing",
-]
+    "debug_model", "dump_function", "dump_signature", "force_deterministic", "force_deterministic_algorithms",
+    "save_as_legacy_model", "set_checked_mode", "set_computation_network_trace_level",
+    "set_computation_network_track_gap_nans", "set_node_timing",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.debugging.debug", __all__)

@@ -15,18 +15,11 @@ from .models import AttentionModel
 from .sequence import *  # noqa: F403
 from .typing import *  # noqa: F403
 
-__all__ = [
-    "blocks",
-    "default_options",
-    "default_options_for",
-    "higher_order_layers",
-    "layers",
-    "models",
-    "sequence",
-    "typing",
-]
+__all__: list[str] = [
+    "AttentionModel", "blocks", "default_options", "default_options_for", "higher_order_layers", "layers", "models",
+    "sequence", "typing",
+]  # fmt: skip
 __all__ += initializer.__all__
-__all__ += ["AttentionModel"]
 __all__ += blocks.__all__
 __all__ += higher_order_layers.__all__
 __all__ += layers.__all__

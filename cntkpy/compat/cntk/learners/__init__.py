@@ -10,32 +10,12 @@ from cntkpy.trainers.fronts.cntk2.user.learners import universal
 
 from ..core import NDArrayView
 from ..missing import no_attribute
-from .rules import (
-    adadelta,
-    adagrad,
-    adam,
-    default_unit_gain_value,
-    default_use_mean_gradient_value,
-    fsadagrad,
-    momentum_sgd,
-    nesterov,
-    rmsprop,
-    set_default_unit_gain_value,
-    set_default_use_mean_gradient_value,
-    sgd,
-)
+from . import rules, schedules
+from .rules import *  # noqa: F403
+from .schedules import *  # noqa: F403
 from .schedules import (
-    IGNORE,
-    UnitType,
     infer_learning_parameter_schedule,
     infer_learning_rate_schedule_and_ref_minibatch_size,
-    learning_parameter_schedule,
-    learning_parameter_schedule_per_sample,
-    learning_rate_schedule,
-    momentum_as_time_constant_schedule,
-    momentum_schedule,
-    momentum_schedule_per_sample,
-    training_parameter_schedule,
     verify_momentum_type,
 )
 
@@ -52,13 +32,8 @@ class UserLearner(PlainUserLearner):
         return gradient if self._as_numpy else NDArrayView.from_dense(gradient)
 
 
-__all__ = [
-    "IGNORE", "Learner", "UnitType", "UserLearner", "adadelta", "adagrad", "adam", "default_unit_gain_value",
-    "default_use_mean_gradient_value", "fsadagrad", "learning_parameter_schedule",
-    "learning_parameter_schedule_per_sample", "learning_rate_schedule", "momentum_as_time_constant_schedule",
-    "momentum_schedule", "momentum_schedule_per_sample", "momentum_sgd", "nesterov", "rmsprop",
-    "set_default_unit_gain_value", "set_default_use_mean_gradient_value", "sgd", "training_parameter_schedule",
-    "universal",
-]  # fmt: skip
+__all__: list[str] = ["Learner", "UserLearner", "universal"]
+__all__ += rules.__all__
+__all__ += schedules.__all__
 
 __getattr__ = no_attribute("cntk.learners", __all__)

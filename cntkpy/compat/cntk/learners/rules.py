@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from cntkpy.trainers.fronts.cntk2 import learners as own
@@ -34,15 +33,7 @@ def sgd(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.sgd`; `_Meaning` says what sizes and `use_mean_gradient` do."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    return _learner(partial(own.sgd, parameters, **options), meaning, lr)
+    return _learner(own.sgd, locals())
 
 
 def momentum_sgd(
@@ -60,16 +51,7 @@ def momentum_sgd(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.momentum_sgd`; with unit gain, as CNTK has it."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    make = partial(own.momentum_sgd, parameters, unit_gain=_gain(unit_gain), **options)
-    return _learner(make, meaning, lr, momentum)
+    return _learner(own.momentum_sgd, locals())
 
 
 def nesterov(
@@ -87,16 +69,7 @@ def nesterov(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.nesterov`; with unit gain, as CNTK has it."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    make = partial(own.nesterov, parameters, unit_gain=_gain(unit_gain), **options)
-    return _learner(make, meaning, lr, momentum)
+    return _learner(own.nesterov, locals())
 
 
 def adagrad(
@@ -113,16 +86,7 @@ def adagrad(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.adagrad`."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    make = partial(own.adagrad, parameters, need_ave_multiplier=need_ave_multiplier, **options)
-    return _learner(make, meaning, lr)
+    return _learner(own.adagrad, locals())
 
 
 def rmsprop(
@@ -144,16 +108,7 @@ def rmsprop(
     epoch_size: int | None = None,
 ) -> Learner:
     """CNTK's RMSProp, with a step factor for each element."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    rule = {"gamma": gamma, "inc": inc, "dec": dec, "max": max, "min": min, "need_ave_multiplier": need_ave_multiplier}
-    return _learner(partial(own.rmsprop_with_steps, parameters, **rule, **options), meaning, lr)
+    return _learner(own.rmsprop_with_steps, locals())
 
 
 def fsadagrad(
@@ -172,22 +127,14 @@ def fsadagrad(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.fsadagrad`."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    constant = VARIANCE_SAMPLES
+    arguments = locals()
+    del arguments["variance_momentum"]
     if variance_momentum is not None:
         schedule = schedules.as_schedule(variance_momentum)
         if schedule.size is None:
             schedule = schedule.for_minibatches_of(minibatch_size or 1)
-        constant = schedules.time_constant_of(schedule)
-    extra = {"variance_time_constant": constant, "unit_gain": _gain(unit_gain)}
-    return _learner(partial(own.fsadagrad, parameters, **extra, **options), meaning, lr, momentum)
+        arguments["variance_time_constant"] = schedules.time_constant_of(schedule)
+    return _learner(own.fsadagrad, arguments)
 
 
 def adam(
@@ -208,18 +155,12 @@ def adam(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.adam` and `adamax`."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
+    arguments = locals()
+    rule = own.adamax if arguments.pop("adamax") else own.adam
+    if variance_momentum is None:
+        variance_momentum = schedules.momentum_as_time_constant(VARIANCE_SAMPLES)
     meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    settings = schedules.momentum_as_time_constant(VARIANCE_SAMPLES) if variance_momentum is None else variance_momentum
-    extra = {"variance_momentum": meaning.applied(settings), "epsilon": epsilon, "unit_gain": _gain(unit_gain)}
-    rule = own.adamax if adamax else own.adam
-    return _learner(partial(rule, parameters, **extra, **options), meaning, lr, momentum)
+    return _learner(rule, {**arguments, "variance_momentum": meaning.applied(variance_momentum)})
 
 
 def adadelta(
@@ -237,16 +178,7 @@ def adadelta(
     epoch_size: int | None = None,
 ) -> Learner:
     """See `cntkpy.training.learners.adadelta`."""
-    options = _regularisation(
-        l1_regularization_weight,
-        l2_regularization_weight,
-        gaussian_noise_injection_std_dev,
-        gradient_clipping_threshold_per_sample,
-        gradient_clipping_with_truncation,
-    )
-    meaning = _Meaning(use_mean_gradient, minibatch_size, epoch_size)
-    make = partial(own.adadelta, parameters, rho=rho, epsilon=epsilon, **options)
-    return _learner(make, meaning, lr)
+    return _learner(own.adadelta, locals())
 
 
 VARIANCE_SAMPLES = 720000.0
@@ -284,34 +216,28 @@ class _Meaning:
         return value if self.size is None or not value.open else value.for_minibatches_of(self.size)
 
 
-def _learner(make: Callable[..., Learner], meaning: _Meaning, lr: Any, *momentum: Any) -> Learner:
+def _learner(rule: Callable[..., Learner], arguments: dict[str, Any]) -> Learner:
     """Return a learner.
 
     Args:
-        make: takes rate and momentum (of a rule that has it).
-        meaning: what they are for.
-        lr: the rate: a schedule, a number or numbers.
-        momentum: of a rule that has it, as the rate.
+        rule: a function of `cntkpy.training.learners`.
+        arguments: those of the function of CNTK's name; the rule takes all but the three of `_Meaning`.
     """
-    rate = meaning.applied(lr, meaning.epoch_size)
+    options = dict(arguments)
+    meaning = _Meaning(*(options.pop(name) for name in ("use_mean_gradient", "minibatch_size", "epoch_size")))
+    rate = meaning.applied(options["lr"], meaning.epoch_size)
     if meaning.is_mean and rate.size == 1:  # the mean gradient takes a rate as it is
         rate = rate.for_minibatches_of(IGNORE)
-    learner = make(rate, *(meaning.applied(parameter, meaning.epoch_size) for parameter in momentum))
+    options["lr"] = rate
+    if "momentum" in options:
+        options["momentum"] = meaning.applied(options["momentum"], meaning.epoch_size)
+    if "unit_gain" in options and options["unit_gain"] is None:
+        options["unit_gain"] = _defaults["unit_gain"]
+    learner = rule(**options)
     learner.size = meaning.size or rate.size
-    learner.reported = ("Learning rate", "Momentum") if momentum else ("Learning rate",)
+    learner.reported = ("Learning rate", "Momentum") if "momentum" in options else ("Learning rate",)
     learner.of_sums = meaning.size != IGNORE
     return learner
-
-
-def _regularisation(l1: float, l2: float, noise: Any, threshold: float, truncation: bool) -> dict[str, Any]:
-    """Options of `cntkpy.training.learners`."""
-    return {
-        "l1_regularization_weight": l1,
-        "l2_regularization_weight": l2,
-        "gaussian_noise_injection_std_dev": noise,
-        "gradient_clipping_threshold_per_sample": threshold,
-        "gradient_clipping_with_truncation": truncation,
-    }
 
 
 def default_unit_gain_value() -> bool:
@@ -332,10 +258,6 @@ def default_use_mean_gradient_value() -> bool:
 def set_default_use_mean_gradient_value(value: bool) -> None:
     """Let rates be for the mean gradient, or not, where a learner does not say."""
     _defaults["use_mean_gradient"] = bool(value)
-
-
-def _gain(value: bool | None) -> bool:
-    return _defaults["unit_gain"] if value is None else value
 
 
 __all__ = [

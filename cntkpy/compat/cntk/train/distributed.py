@@ -1,22 +1,10 @@
 """cntk.train.distributed."""
 
-from ..distributed import (
-    Communicator,
-    DistributedLearner,
-    WorkerDescriptor,
-    block_momentum_distributed_learner,
-    data_parallel_distributed_learner,
-    mpi_communicator,
-)
+from .. import distributed
+from ..distributed import *  # noqa: F403
 from ..missing import no_attribute
 
-__all__ = [
-    "Communicator",
-    "DistributedLearner",
-    "WorkerDescriptor",
-    "block_momentum_distributed_learner",
-    "data_parallel_distributed_learner",
-    "mpi_communicator",
-]
+__all__: list[str] = []
+__all__ += distributed.__all__
 
 __getattr__ = no_attribute("cntk.train.distributed", __all__)

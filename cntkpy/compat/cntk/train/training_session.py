@@ -89,14 +89,8 @@ def minibatch_size_schedule(schedule: Any, epoch_size: int = 1) -> Schedule:
 
 
 __all__ = [
-    "CheckpointConfig",
-    "CrossValidationConfig",
-    "DataUnit",
-    "TestConfig",
-    "TrainingSession",
-    "minibatch_size_schedule",
-    "sys",
-    "training_session",
-]
+    "CheckpointConfig", "CrossValidationConfig", "DataUnit", "TestConfig", "TrainingSession", "minibatch_size_schedule",
+    "sys", "training_session",
+]  # fmt: skip
 
 __getattr__ = no_attribute("cntk.train.training_session", __all__)

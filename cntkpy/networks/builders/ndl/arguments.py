@@ -8,17 +8,7 @@ from cntkpy.networks.builders.ndl.scalars import Scalar, convert_word
 from cntkpy.networks.builders.ndl.scope import Constant, Expansion, NodeCall, Reference, Value, Values, followed
 from cntkpy.networks.builders.ndl.text import Place, error, warning
 from cntkpy.networks.nodes import NodeKind
-from cntkpy.networks.nodes.declare import (
-    BOOLEAN,
-    BOOLEANS,
-    INTEGER,
-    INTEGERS,
-    NODE,
-    PATH,
-    TEXT,
-    Argument,
-    Signature,
-)
+from cntkpy.networks.nodes.declare import BOOLEAN, BOOLEANS, INTEGER, INTEGERS, NODE, PATH, TEXT, Argument, Signature
 
 ELEMENT = {INTEGERS: INTEGER, BOOLEANS: BOOLEAN}
 

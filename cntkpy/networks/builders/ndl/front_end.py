@@ -27,15 +27,8 @@ if TYPE_CHECKING:
     from cntkpy.cntk_config import ConfigParameters
 
 __all__ = [
-    "Document",
-    "Program",
-    "Session",
-    "build_ndl",
-    "build_program",
-    "find_program",
-    "parse_ndl",
-    "plain_document",
-]
+    "Document", "Program", "Session", "build_ndl", "build_program", "find_program", "parse_ndl", "plain_document",
+]  # fmt: skip
 
 log = logging.getLogger("cntkpy.networks")
 

@@ -132,6 +132,3 @@ def UnfoldFrom(
         return operators.gather(result, goes_on)
 
     return Layer(apply, name)
-
-
-__all__ = ["AttentionModel", "UnfoldFrom"]

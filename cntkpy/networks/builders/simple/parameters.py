@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, nearest, suggestion
-from cntkpy.cntk_config.declare import (
-    BOOLEAN,
-    INTEGER,
-    REAL,
-    TEXT,
-    Declared,
-    Parameter,
-    Type,
-    among,
-    array,
-)
+from cntkpy.cntk_config.declare import BOOLEAN, INTEGER, REAL, TEXT, Declared, Parameter, Type, among, array
 from cntkpy.cntk_config.parameters import ConfigValue
 
 KINDS = {

@@ -107,8 +107,7 @@ def _check_kind(top: Table) -> None:
     kind = top.get("type", str, "")
     if "Learners" in top or kind == "Learner":
         raise NotSupported(
-            "it is the state of a trainer, not a model",
-            "the model lies next to it, under the same name without .ckp",
+            "it is the state of a trainer, not a model", "the model lies next to it, under the same name without .ckp"
         )
     if kind != "CompositeFunction":
         raise NotSupported(f"it is not a model but a dictionary of the type '{kind[:40]}'")
@@ -465,6 +464,3 @@ def _reached(
             name, mark, _ = uid.rpartition("_Output_")
             if mark and name in functions:
                 yield name
-
-
-__all__ = ["parse_v2"]

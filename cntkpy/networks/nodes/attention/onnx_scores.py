@@ -88,5 +88,3 @@ RULES: dict[str, Rule] = {
     "Softmax": _softmax,
 }
 """By operator: what is made of products of two values along time."""
-
-__all__ = ["RULES", "refuse", "scores_of"]

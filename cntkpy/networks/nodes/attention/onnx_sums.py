@@ -86,13 +86,5 @@ def refuse(use: Use) -> list[Value]:
     )
 
 
-RULES: dict[str, Rule] = {
-    "MatMul": _scores,
-    "Mul": _weighted,
-    "ReduceSum": _total,
-    "Softmax": _softmax,
-    "Tanh": _tanh,
-}
+RULES: dict[str, Rule] = {"MatMul": _scores, "Mul": _weighted, "ReduceSum": _total, "Softmax": _softmax, "Tanh": _tanh}
 """By operator: what is made of sums of two values along time."""
-
-__all__ = ["RULES", "refuse", "sums_of"]

@@ -58,8 +58,5 @@ NUMBERS: dict[int, Operation] = {
 """By number in the later format."""
 
 
-RULES: dict[str, Rule] = {
-    "ForwardBackward": _with_options,
-    "EditDistanceError": _with_options,
-}
+RULES: dict[str, Rule] = {"ForwardBackward": _with_options, "EditDistanceError": _with_options}
 """By operation: makes nodes of a record."""

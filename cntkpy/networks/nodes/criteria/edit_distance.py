@@ -173,5 +173,5 @@ KINDS = [
         record=RecordForm(names={"tokensToIgnore": "ignored"}),
         example="err = EditDistanceError(labels, z, squashInputs=true, tokensToIgnore=2, tag=eval)",
         not_exported="it compares sequences of labels; export the output of the network",
-    ),
+    )
 ]

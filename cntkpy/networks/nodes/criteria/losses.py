@@ -214,8 +214,7 @@ def _dummy_forward(objective: Array, gradient: Array, z: Array, mask: Array) -> 
 
 
 _dummy_cost = custom_gradient(
-    _dummy_forward,
-    lambda residuals, g: (None, None, _masked(g * residuals[0], residuals[1]), None),
+    _dummy_forward, lambda residuals, g: (None, None, _masked(g * residuals[0], residuals[1]), None)
 )
 
 

@@ -59,10 +59,7 @@ _WITHOUT_BODY = (
 """Operations of the first format that hold nothing but their inputs."""
 
 
-BODIES: dict[str, BodyReader] = {
-    **without_body(*_WITHOUT_BODY),
-    "Dropout": random_state,
-}
+BODIES: dict[str, BodyReader] = {**without_body(*_WITHOUT_BODY), "Dropout": random_state}
 """By operation of the first format: reads the attributes of a node."""
 
 

@@ -275,13 +275,7 @@ KINDS = [
     ),
     _unary("Negate", "Negation.", lambda call, x: -x, "-x", onnx="Neg"),
     _unary("Reciprocal", "Reciprocal, 0 at 0.", lambda call, x: _inverse(x), "1 / x; gradient -g * out^2", gaps=1.0),
-    _unary(
-        "Abs",
-        "Absolute value.",
-        lambda call, x: absolute(x),
-        "|x|; gradient sign(x), 0 at 0",
-        onnx="Abs",
-    ),
+    _unary("Abs", "Absolute value.", lambda call, x: absolute(x), "|x|; gradient sign(x), 0 at 0", onnx="Abs"),
     _unary("Sqrt", "Square root.", lambda call, x: _root(x), "sqrt(max(x, 0)); gradient g / (2 out)", gaps=1.0),
     _unary("Exp", "Exponential.", lambda call, x: jnp.exp(x), "e^x", gaps=0.0, onnx="Exp"),
     _unary(

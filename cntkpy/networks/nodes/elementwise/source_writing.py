@@ -205,5 +205,3 @@ SPELLINGS: Spellings = {
     **{name: both(f"{name}({{0}})") for name in ("log", "reciprocal", "hardmax")},
     "log_plus": both("log_plus({0}, {1})"),
 }
-
-__all__ = ["RULES", "SPELLINGS", "over_sample", "text_of"]

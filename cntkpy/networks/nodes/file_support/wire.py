@@ -152,6 +152,3 @@ def reals(parts: list[Field], dtype: np.dtype) -> np.ndarray:
         start, end = runs[0]
         return np.frombuffer(parts[0].span.content, dtype, (end - start) // dtype.itemsize, start)
     return np.frombuffer(b"".join(parts[0].span.content[start:end] for start, end in runs), dtype)
-
-
-__all__ = ["Field", "Span", "fields", "read_varint", "reals", "varints"]

@@ -94,9 +94,7 @@ BODIES: dict[str, BodyReader] = {
 """By operation of the first format: reads the attributes of a node."""
 
 
-NUMBERS: dict[int, Operation] = {
-    89: Operation("ConstantOp", lambda t: {"fillValue": t.get("fillValue", float, 0.0)}),
-}
+NUMBERS: dict[int, Operation] = {89: Operation("ConstantOp", lambda t: {"fillValue": t.get("fillValue", float, 0.0)})}
 """By number in the later format."""
 
 

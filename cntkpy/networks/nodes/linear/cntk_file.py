@@ -55,8 +55,5 @@ NUMBERS: dict[int, Operation] = {
 """By number in the later format."""
 
 
-RULES: dict[str, Rule] = {
-    "Times": _times,
-    "TransposeTimes": _times,
-}
+RULES: dict[str, Rule] = {"Times": _times, "TransposeTimes": _times}
 """By operation: makes nodes of a record."""

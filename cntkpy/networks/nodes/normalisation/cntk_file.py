@@ -96,15 +96,9 @@ BODIES: dict[str, BodyReader] = {
 """By operation of the first format: reads the attributes of a node."""
 
 
-NUMBERS: dict[int, Operation] = {
-    40: Operation("BatchNormalization", _batch_normalization_attributes),
-}
+NUMBERS: dict[int, Operation] = {40: Operation("BatchNormalization", _batch_normalization_attributes)}
 """By number in the later format."""
 
 
-RULES: dict[str, Rule] = {
-    "Mean": _statistic,
-    "InvStdDev": _statistic,
-    "BatchNormalization": _batch_normalization,
-}
+RULES: dict[str, Rule] = {"Mean": _statistic, "InvStdDev": _statistic, "BatchNormalization": _batch_normalization}
 """By operation: makes nodes of a record."""

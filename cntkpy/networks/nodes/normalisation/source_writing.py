@@ -47,7 +47,7 @@ SPELLINGS: Spellings = {
     "batch_norm": (
         "F.batch_norm({0}, {3}, {4}, {1}, {2}, training=self.training, eps={5})",
         "normalised({0}, {1}, {2}, {3}, {4}, {5})",
-    ),
+    )
 }
 
 RULES: dict[str, Rule] = {

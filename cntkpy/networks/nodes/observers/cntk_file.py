@@ -42,8 +42,5 @@ BODIES: dict[str, BodyReader] = {
 """By operation of the first format: reads the attributes of a node."""
 
 
-RULES: dict[str, Rule] = {
-    "Trace": same,
-    "EnvironmentInput": _environment,
-}
+RULES: dict[str, Rule] = {"Trace": same, "EnvironmentInput": _environment}
 """By operation: makes nodes of a record."""

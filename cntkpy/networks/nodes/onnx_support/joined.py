@@ -119,6 +119,3 @@ def _fix(fixed: dict[str, int], atoms: Sequence[Axis], sizes: Sequence[Size]) ->
     asked = math.prod(size.known for size in sizes)
     if len(names) == 1 and missing[names[0]] == 1 and asked % elements == 0:
         fixed.setdefault(names[0], asked // elements)
-
-
-__all__ = ["atoms_within", "check", "joined", "reshaped"]

@@ -107,9 +107,5 @@ NUMBERS: dict[int, Operation] = {
 """By number in the later format."""
 
 
-RULES: dict[str, Rule] = {
-    "PastValue": _delay,
-    "FutureValue": _delay,
-    "OptimizedRNNStack": _recurrent_stack,
-}
+RULES: dict[str, Rule] = {"PastValue": _delay, "FutureValue": _delay, "OptimizedRNNStack": _recurrent_stack}
 """By operation: makes nodes of a record."""

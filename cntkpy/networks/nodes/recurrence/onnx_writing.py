@@ -124,8 +124,4 @@ def initial_state(use: Use) -> Operand:
     return Operand(use.emit.real(float(use.options["defaultHiddenActivity"])), 0, ())
 
 
-RULES: dict[str, Rule] = {
-    "OptimizedRNNStack": stack,
-    "PastValue": shift,
-    "FutureValue": shift,
-}
+RULES: dict[str, Rule] = {"OptimizedRNNStack": stack, "PastValue": shift, "FutureValue": shift}

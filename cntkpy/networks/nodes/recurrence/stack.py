@@ -270,5 +270,5 @@ KINDS = [
         time=TimeRule(reduces_time=True),
         record=RecordForm(optional=("axis",)),
         example="h = OptimizedRNNStack(Parameter(5, 0), x, hiddenDims=5)",
-    ),
+    )
 ]

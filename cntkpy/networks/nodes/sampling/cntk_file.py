@@ -34,8 +34,5 @@ NUMBERS: dict[int, Operation] = {
 """By number in the later format."""
 
 
-RULES: dict[str, Rule] = {
-    "RandomSample": same,
-    "RandomSampleInclusionFrequency": same,
-}
+RULES: dict[str, Rule] = {"RandomSample": same, "RandomSampleInclusionFrequency": same}
 """By operation: makes nodes of a record."""

@@ -104,8 +104,5 @@ NUMBERS: dict[int, Operation] = {
 """By number in the later format."""
 
 
-RULES: dict[str, Rule] = {
-    "UnpackSequence": _unpacked,
-    "Where": same,
-}
+RULES: dict[str, Rule] = {"UnpackSequence": _unpacked, "Where": same}
 """By operation: makes nodes of a record."""

@@ -8,11 +8,7 @@ from cntkpy.networks.graph.shapes import Shape
 from cntkpy.networks.nodes.file_support.bodies import Body, BodyReader, static_axis, without_body
 from cntkpy.networks.nodes.file_support.dictionary import INFERRED, AxisValue, Table
 from cntkpy.networks.nodes.file_support.records import Axis, BadFile
-from cntkpy.networks.nodes.file_support.rules import (
-    Rule,
-    same,
-    shaped,
-)
+from cntkpy.networks.nodes.file_support.rules import Rule, same, shaped
 from cntkpy.networks.nodes.file_support.tables import (
     END,
     NO_OP,

@@ -11,14 +11,7 @@ from cntkpy.networks.arrays.lazy import Array, jnp
 from cntkpy.networks.graph import shapes
 from cntkpy.networks.graph.shapes import Shape, ShapeProblem
 from cntkpy.networks.nodes import rules
-from cntkpy.networks.nodes.declare import (
-    INTEGER,
-    TEXT,
-    Argument,
-    Option,
-    RecordForm,
-    one_signature,
-)
+from cntkpy.networks.nodes.declare import INTEGER, TEXT, Argument, Option, RecordForm, one_signature
 from cntkpy.networks.nodes.inputs.kinds import IMAGE_LAYOUTS, image_shape
 
 if TYPE_CHECKING:

@@ -8,14 +8,7 @@ from cntkpy.networks.nodes.onnx_support.use import Rule, Use
 from cntkpy.networks.nodes.shape.axes import slice_range
 from cntkpy.networks.nodes.shape.kinds import row_range
 
-REDUCTIONS = {
-    "Sum": "Sum",
-    "LogSum": "LogSumExp",
-    "Mean": "Mean",
-    "Min": "Min",
-    "Max": "Max",
-    "Prod": "Prod",
-}
+REDUCTIONS = {"Sum": "Sum", "LogSum": "LogSumExp", "Mean": "Mean", "Min": "Min", "Max": "Max", "Prod": "Prod"}
 """Reductions, by the names of ONNX operators without `Reduce`."""
 
 

@@ -180,5 +180,3 @@ RULES: dict[str, Rule] = {
     "TopK": _top,
     "Pass": _same,
 }
-
-__all__ = ["RULES", "reduction"]

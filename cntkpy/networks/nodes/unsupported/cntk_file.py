@@ -33,7 +33,5 @@ BODIES: dict[str, BodyReader] = {
 """By operation of the first format: reads the attributes of a node."""
 
 
-NUMBERS: dict[int, Operation] = {
-    90: Operation("LatticeSequenceWithSoftmax"),
-}
+NUMBERS: dict[int, Operation] = {90: Operation("LatticeSequenceWithSoftmax")}
 """By number in the later format."""

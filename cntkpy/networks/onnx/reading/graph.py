@@ -28,16 +28,9 @@ from cntkpy.networks.nodes.recurrence import onnx_loops
 from cntkpy.networks.onnx.reading import constants
 
 DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    StopIteration,
-    TypeError,
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, StopIteration, TypeError,
     ValueError,
-)
+)  # fmt: skip
 """Errors that attributes of other types and operands of other shapes lead to."""
 
 

@@ -158,18 +158,16 @@ class Written:
     """Code that reads data.
 
     Args:
-        imports: lines.
+        imports: lines, besides that of `Iterator`.
         constants: lines.
         functions: texts.
         data: the expression that reads what `minibatches` takes.
-        notes: lines of the program's docstring.
     """
 
     imports: Sequence[str]
     constants: Sequence[str]
     functions: Sequence[str]
     data: str
-    notes: Sequence[str] = ()
 
 
 def text(value: str) -> str:
@@ -188,54 +186,61 @@ def written(loading: Loading) -> Written:
     return _of_text(loading, loading.origin)
 
 
+def _function(head: str, doc: str, *body: str) -> str:
+    """Return the text of a function; statements in it are indented by four blanks."""
+    return "\n".join([f"def {head}:", f'    """{doc}"""', *(f"    {line}" for line in body)])
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _order(loading: Loading, source: str = "file") -> str:
+    return "in an order of its own" if loading.shuffled else f"in the order of the {source}"
+
+
+def _reshape(stream: Stream) -> str:
+    """Return the method call that gives the samples of a stream their axes; empty if they have one."""
+    return f".reshape(-1, {', '.join(map(str, stream.dims)) or '1'})" if stream.shaped else ""
+
+
 # ---- minibatches of frames
 
 
-def _places(loading: Loading) -> list[str]:
-    """Statements that loop over the places of minibatches; `rows` is the index of their samples."""
+def _places(loading: Loading, ending: str = "") -> list[str]:
+    """Statements that loop over the places of minibatches; `rows` is the index of their samples.
+
+    Args:
+        loading: the data.
+        ending: of the expression of an index in a shuffled order.
+    """
     lines: list[str] = []
-    chosen = "slice(first, first + size)"
+    size = "taken" if loading.epoch_size and loading.cut else "size"
+    chosen = f"slice(first, first + {size})"
     if loading.shuffled:
         lines.append("order = torch.randperm(count, generator=torch.Generator().manual_seed(epoch))")
-        chosen = "order[first : first + size]"
+        chosen = f"order[first : first + {size}]{ending}"
     if not loading.epoch_size:
         return [*lines, "for first in range(0, count, size):", f"    rows = {chosen}"]
-    if loading.cut:
-        taken = "taken = min(size, end - begin, count - first)"
-        chosen = chosen.replace("first + size", "first + taken")
-    else:
-        taken = "taken = min(size, count - first)"
     return [
         *lines,
         "begin, end = epoch * EPOCH_SIZE, (epoch + 1) * EPOCH_SIZE",
         "while begin < end:",
         "    first = begin % count",
-        f"    {taken}",
+        f"    taken = min(size, {'end - begin, ' * loading.cut}count - first)",
         f"    rows = {chosen}",
         "    begin += taken",
     ]
 
 
 def _minibatches_of_frames(loading: Loading) -> str:
-    order = "in an order of its own" if loading.shuffled else "in the order of the file"
-    return "\n".join(
-        [
-            "def minibatches(data: dict[str, Tensor], epoch: int, size: int) -> Iterator[dict[str, Tensor]]:",
-            f'    """Yield the minibatches of an epoch, {order}."""',
-            "    count = len(next(iter(data.values())))",
-            *(f"    {line}" for line in _places(loading)),
-            "        yield {name: values[rows] for name, values in data.items()}",
-        ]
+    return _function(
+        "minibatches(data: dict[str, Tensor], epoch: int, size: int) -> Iterator[dict[str, Tensor]]",
+        f"Yield the minibatches of an epoch, {_order(loading)}.",
+        "count = len(next(iter(data.values())))",
+        *_places(loading),
+        "    yield {name: values[rows] for name, values in data.items()}",
     )
-
-
-def _shapes(streams: Sequence[Stream]) -> list[str]:
-    """Statements that give the samples of whole streams their axes."""
-    return [
-        f'data["{stream.name}"] = data["{stream.name}"].reshape(-1, {", ".join(map(str, stream.dims)) or "1"})'
-        for stream in streams
-        if stream.shaped
-    ]
 
 
 # ---- CNTK's text format
@@ -257,111 +262,82 @@ def numbers(rows: list[list[str]]) -> Tensor:
     return torch.tensor([int(pair.split(":")[0]) for (pair,) in rows])'''
 
 
-def _converted(stream: Stream, rows: str) -> str:
-    """Return the expression that makes a tensor of the texts of a stream's samples."""
+def _converted(stream: Stream) -> str:
+    """Return the entry of a dictionary that makes a tensor of the texts of a stream's samples, in `rows`."""
+    rows = f'rows["{stream.name}"]'
     if stream.index:
-        return f"numbers({rows})"
-    shape = f".reshape(-1, {', '.join(map(str, stream.dims)) or '1'})" if stream.shaped else ""
-    if stream.sparse:
-        return f"dense({rows}, {stream.size}){shape}"
-    return f"torch.tensor([[float(value) for value in row] for row in {rows}]){shape}"
-
-
-def _helpers(streams: Sequence[Stream]) -> list[str]:
-    return [
-        *([_DENSE] if any(stream.sparse and not stream.index for stream in streams) else []),
-        *([_WORDS] if any(stream.index for stream in streams) else []),
-    ]
+        made = f"numbers({rows})"
+    elif stream.sparse:
+        made = f"dense({rows}, {stream.size}){_reshape(stream)}"
+    else:
+        made = f"torch.tensor([[float(value) for value in row] for row in {rows}]){_reshape(stream)}"
+    return f'"{stream.name}": {made},'
 
 
 def _of_text(loading: Loading, origin: Text) -> Written:
     streams = loading.streams
     names = {stream.alias: stream.name for stream in streams}
-    constants = [f"DATA = {text(origin.path)}"]
-    key = "name"
-    known = ", ".join(f'"{stream.name}"' for stream in streams)
-    if any(alias != name for alias, name in names.items()):
-        constants.append(f"STREAMS = {json.dumps(names)}  # names in the file, and those of the network")
-        key = "STREAMS[name]"
-    else:
-        constants.append(f"STREAMS = ({known})" if len(streams) > 1 else f"STREAMS = ({known},)")
-    every = "STREAMS.values()" if key != "name" else "STREAMS"
+    renamed = any(alias != name for alias, name in names.items())
+    key, every = ("STREAMS[name]", "STREAMS.values()") if renamed else ("name", "STREAMS")
+    known = ", ".join(f'"{stream.name}"' for stream in streams) + "," * (len(streams) == 1)
+    listed = f"{json.dumps(names)}  # names in the file, and those of the network" if renamed else f"({known})"
+    helpers = [_DENSE] if any(stream.sparse and not stream.index for stream in streams) else []
+    helpers += [_WORDS] if any(stream.index for stream in streams) else []
+    conversions = _indented(list(map(_converted, streams)))
+    constants = [f"DATA = {text(origin.path)}", f"STREAMS = {listed}"]
     if not loading.sequences:
-        conversions = [f'"{stream.name}": {_converted(stream, _rows(stream))},' for stream in streams]
-        read = "\n".join(
-            [
-                "def read_ctf(path: str) -> dict[str, Tensor]:",
-                '    """Return the streams of a CNTK text file, a row for each line."""',
-                f"    rows: dict[str, list[list[str]]] = {{name: [] for name in {every}}}",
-                "    for line in Path(path).read_text().splitlines():",
-                *_fields("rows", key),
-                "    return {",
-                *(f"        {line}" for line in conversions),
-                "    }",
-            ]
+        read = _function(
+            "read_ctf(path: str) -> dict[str, Tensor]",
+            "Return the streams of a CNTK text file, a row for each line.",
+            f"rows: dict[str, list[list[str]]] = {{name: [] for name in {every}}}",
+            "for line in Path(path).read_text().splitlines():",
+            *_fields("rows", key),
+            *("return {", *conversions, "}"),
         )
-        return Written(
-            ["from collections.abc import Iterator"],
-            constants,
-            [*_helpers(streams), read, _minibatches_of_frames(loading)],
-            "read_ctf(DATA)",
-        )
-    conversions = [f'"{stream.name}": {_converted(stream, _rows(stream))},' for stream in streams]
+        return Written([], constants, [*helpers, read, _minibatches_of_frames(loading)], "read_ctf(DATA)")
     numbered = "each line is one" if origin.by_line else "lines of a sequence begin with the same number"
-    read = "\n".join(
-        [
-            "def read_ctf(path: str) -> list[dict[str, Tensor]]:",
-            f'    """Return the sequences of a CNTK text file; {numbered}."""',
-            "    sequences: list[dict[str, list[list[str]]]] = []",
-            *_new_sequences(origin, every),
-            *_fields("sequences[-1]", key),
-            "    return [",
-            "        {",
-            *(f"            {line}" for line in conversions),
-            "        }",
-            "        for rows in sequences",
-            "    ]",
-        ]
+    read = _function(
+        "read_ctf(path: str) -> list[dict[str, Tensor]]",
+        f"Return the sequences of a CNTK text file; {numbered}.",
+        "sequences: list[dict[str, list[list[str]]]] = []",
+        *_new_sequences(origin, every),
+        *_fields("sequences[-1]", key),
+        *("return [", "    {", *_indented(conversions), "    }", "    for rows in sequences", "]"),
     )
-    functions = [*_helpers(streams), read, _minibatches_of_sequences(loading), _collate(loading)]
-    imports = ["from collections.abc import Iterator"]
-    if any(stream.form == STEPS for stream in streams):
-        imports.append("from torch.nn.utils.rnn import pad_sequence")
-    if loading.shuffled:
-        imports.append("import random")
-    if loading.cells:
-        functions.append(CELLS)
+    functions = [*helpers, read, _minibatches_of_sequences(loading), _collate(loading)]
+    functions += [CELLS] if loading.cells else []
+    imports = [*_padding_imports(loading), *(["import random"] if loading.shuffled else [])]
     return Written(imports, constants, functions, "read_ctf(DATA)")
+
+
+def _padding_imports(loading: Loading) -> list[str]:
+    padded = any(stream.form == STEPS for stream in loading.streams)
+    return ["from torch.nn.utils.rnn import pad_sequence"] if padded else []
 
 
 def _new_sequences(origin: Text, every: str) -> list[str]:
     """Statements that begin a loop over lines, and a sequence where one begins."""
+    begin = f"sequences.append({{name: [] for name in {every}}})"
+    loop = "for line in Path(path).read_text().splitlines():"
     if origin.by_line:
-        return [
-            "    for line in Path(path).read_text().splitlines():",
-            f"        sequences.append({{name: [] for name in {every}}})",
-        ]
+        return [loop, f"    {begin}"]
     return [
-        '    last = ""',
-        "    for line in Path(path).read_text().splitlines():",
-        '        key = line.partition("|")[0].strip()',
-        "        if not sequences or (key and key != last):",
-        f"            sequences.append({{name: [] for name in {every}}})",
-        "        last = key or last",
+        'last = ""',
+        loop,
+        '    key = line.partition("|")[0].strip()',
+        "    if not sequences or (key and key != last):",
+        f"        {begin}",
+        "    last = key or last",
     ]
-
-
-def _rows(stream: Stream) -> str:
-    return f'rows["{stream.name}"]'
 
 
 def _fields(target: str, key: str) -> list[str]:
     """Statements that put the fields of a line where they belong."""
     return [
-        '        for field in line.split("|")[1:]:',
-        '            name, *values = field.split() or [""]',
-        "            if name in STREAMS:",
-        f"                {target}[{key}].append(values)",
+        '    for field in line.split("|")[1:]:',
+        '        name, *values = field.split() or [""]',
+        "        if name in STREAMS:",
+        f"            {target}[{key}].append(values)",
     ]
 
 
@@ -383,88 +359,77 @@ def cells(lengths: list[int]) -> int:
 
 def _minibatches_of_sequences(loading: Loading) -> str:
     """Yield minibatches of at most `steps` steps, at least one sequence."""
-    order = "in an order of its own" if loading.shuffled else "in the order of the file"
     item = "dict[str, Tensor]"
     length = f'len(sequence["{loading.length}"])' if loading.length else "max(map(len, sequence.values()))"
-    lines = [
-        f"def minibatches(sequences: list[{item}], epoch: int, size: int) -> Iterator[list[{item}]]:",
-        f'    """Yield the sequences of minibatches of at most `size` steps, {order}."""',
+    shuffled = ["sequences = random.Random(epoch).sample(sequences, len(sequences))"] if loading.shuffled else []
+    yielded = [
+        f"    length = {length}",
+        "    if batch and steps + length > size:",
+        "        yield batch",
+        "        batch, steps = [], 0",
     ]
-    if loading.shuffled:
-        lines += ["    sequences = random.Random(epoch).sample(sequences, len(sequences))"]
-    if not loading.epoch_size:
-        return "\n".join(
-            [
-                *lines,
-                "    batch, steps = [], 0",
-                "    for sequence in sequences:",
-                f"        length = {length}",
-                "        if batch and steps + length > size:",
-                "            yield batch",
-                "            batch, steps = [], 0",
-                "        batch.append(sequence)",
-                "        steps += length",
-                "    yield batch",
-            ]
-        )
-    return "\n".join(
-        [
-            *lines,
-            "    position, first, end = 0, epoch * EPOCH_SIZE, (epoch + 1) * EPOCH_SIZE",
-            "    while position < end:",
-            "        batch, steps = [], 0",
-            "        for sequence in sequences:",
-            f"            length = {length}",
-            "            if batch and steps + length > size:",
-            "                yield batch",
-            "                batch, steps = [], 0",
-            "            if not batch and position >= end:",
-            "                return",
-            "            if position >= first:",
-            "                batch.append(sequence)",
-            "                steps += length",
-            "            position += length",
-            "        if batch:",
-            "            yield batch",
+    sweep = ["batch, steps = [], 0", "for sequence in sequences:", *yielded]
+    if loading.epoch_size:
+        body = [
+            "position, first, end = 0, epoch * EPOCH_SIZE, (epoch + 1) * EPOCH_SIZE",
+            "while position < end:",
+            *_indented(sweep),
+            "        if not batch and position >= end:",
+            "            return",
+            "        if position >= first:",
+            "            batch.append(sequence)",
+            "            steps += length",
+            "        position += length",
+            "    if batch:",
+            "        yield batch",
         ]
+    else:
+        body = [*sweep, "    batch.append(sequence)", "    steps += length", "yield batch"]
+    return _function(
+        f"minibatches(sequences: list[{item}], epoch: int, size: int) -> Iterator[list[{item}]]",
+        f"Yield the sequences of minibatches of at most `size` steps, {_order(loading)}.",
+        *shuffled,
+        *body,
     )
 
 
 def _collate(loading: Loading) -> str:
     """Return the function that makes tensors of the sequences of a minibatch."""
-    lines = [
-        "def collate(sequences: list[dict[str, Tensor]]) -> dict[str, Tensor]:",
-        f'    """Return the tensors of a minibatch{_padded(loading)}."""',
-        "    streams = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}",
-        *_batch_of(loading),
-    ]
-    return "\n".join(lines)
+    streams = "streams = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}"
+    return _collating("sequences: list[dict[str, Tensor]]", loading, [streams])
 
 
-def _padded(loading: Loading) -> str:
-    return "; sequences are padded at their ends" if loading.masks else ""
+def _collating(argument: str, loading: Loading, streams: Sequence[str]) -> str:
+    """Return the function `collate`.
+
+    Args:
+        argument: of the function.
+        loading: the data.
+        streams: statements that make lists of tensors in `streams`.
+    """
+    padded = "; sequences are padded at their ends" if loading.masks else ""
+    head = f"collate({argument}) -> dict[str, Tensor]"
+    return _function(head, f"Return the tensors of a minibatch{padded}.", *streams, *_batch_of(loading))
 
 
 def _batch_of(loading: Loading) -> list[str]:
     """Statements that make a batch of lists of tensors in `streams`."""
-    joined = [stream for stream in loading.streams if stream.form != STEPS]
-    padded = [stream for stream in loading.streams if stream.form == STEPS]
-    lines: list[str] = []
-    if not padded:
-        lines.append("    batch = {name: torch.cat(values) for name, values in streams.items()}")
-    elif not joined:
-        lines.append("    batch = {name: pad_sequence(values, batch_first=True) for name, values in streams.items()}")
+    forms = {stream.form == STEPS for stream in loading.streams}
+    if forms == {True}:
+        lines = ["batch = {name: pad_sequence(values, batch_first=True) for name, values in streams.items()}"]
+    elif True not in forms:
+        lines = ["batch = {name: torch.cat(values) for name, values in streams.items()}"]
     else:
-        lines.append("    batch = {")
+        lines = ["batch = {"]
         for stream in loading.streams:
             whole = f'streams["{stream.name}"]'
             made = f"pad_sequence({whole}, batch_first=True)" if stream.form == STEPS else f"torch.cat({whole})"
-            lines.append(f'        "{stream.name}": {made},')
-        lines.append("    }")
+            lines.append(f'    "{stream.name}": {made},')
+        lines.append("}")
     for mask, name in loading.masks.items():
-        lines.append(f'    lengths = torch.tensor([len(values) for values in streams["{name}"]])')
-        lines.append(f'    batch["{mask}"] = torch.arange(int(lengths.max())) < lengths[:, None]')
-    return [*lines, "    return batch"]
+        lines.append(f'lengths = torch.tensor([len(values) for values in streams["{name}"]])')
+        lines.append(f'batch["{mask}"] = torch.arange(int(lengths.max())) < lengths[:, None]')
+    return [*lines, "return batch"]
 
 
 # ---- files with a record a line
@@ -477,36 +442,38 @@ def _of_columns(loading: Loading, origin: Columns) -> Written:
         line += f'.replace({text(origin.point)}, ".")'
     if origin.delimiter:
         line += f'.replace({text(origin.delimiter)}, " ")'
-    first, end = origin.first, origin.first + origin.size
     lines = [
-        "def read_columns(path: str) -> dict[str, Tensor]:",
-        '    """Return the features and labels of a file that has a record a line."""',
-        f"    records = [{line}.split() for line in Path(path).read_text().splitlines() if line.strip()]",
-        f"    features = [[float(value) for value in record[{first}:{end}]] for record in records]",
+        f"records = [{line}.split() for line in Path(path).read_text().splitlines() if line.strip()]",
+        f"features = {_floats(origin.first, origin.size)}",
     ]
     parts = [f'"{origin.features}": torch.tensor(features)']
     if origin.labels and origin.mapping:
         constants.append(f"CLASSES = {text(origin.mapping)}  # a name a line")
         lines += [
-            "    names = Path(CLASSES).read_text().split()",
-            f"    numbers = torch.tensor([names.index(record[{origin.first_label}]) for record in records])",
+            "names = Path(CLASSES).read_text().split()",
+            f"numbers = torch.tensor([names.index(record[{origin.first_label}]) for record in records])",
         ]
         parts.append(f'"{origin.labels}": F.one_hot(numbers, {origin.label_size}).float()')
     elif origin.labels:
-        begin, stop = origin.first_label, origin.first_label + origin.label_size
-        lines.append(f"    labels = [[float(value) for value in record[{begin}:{stop}]] for record in records]")
+        lines.append(f"labels = {_floats(origin.first_label, origin.label_size)}")
         parts.append(f'"{origin.labels}": torch.tensor(labels)')
-    shapes = _shapes(loading.streams)
-    if shapes:
-        lines += [f"    data = {{{', '.join(parts)}}}", *(f"    {shape}" for shape in shapes), "    return data"]
-    else:
-        lines.append(f"    return {{{', '.join(parts)}}}")
-    return Written(
-        ["from collections.abc import Iterator"],
-        constants,
-        ["\n".join(lines), _minibatches_of_frames(loading)],
-        "read_columns(DATA)",
+    shaped = [stream for stream in loading.streams if stream.shaped]
+    made = f"{{{', '.join(parts)}}}"
+    if shaped:
+        lines.append(f"data = {made}")
+        lines += [f'data["{stream.name}"] = data["{stream.name}"]{_reshape(stream)}' for stream in shaped]
+        made = "data"
+    read = _function(
+        "read_columns(path: str) -> dict[str, Tensor]",
+        "Return the features and labels of a file that has a record a line.",
+        *lines,
+        f"return {made}",
     )
+    return Written([], constants, [read, _minibatches_of_frames(loading)], "read_columns(DATA)")
+
+
+def _floats(first: int, size: int) -> str:
+    return f"[[float(value) for value in record[{first}:{first + size}]] for record in records]"
 
 
 # ---- pictures
@@ -517,55 +484,41 @@ def _of_pictures(loading: Loading, origin: Pictures) -> Written:
     if origin.mean:
         constants.append(f"MEAN = {text(origin.mean)}  # a picture")
     flag = "cv2.IMREAD_GRAYSCALE" if origin.gray else "cv2.IMREAD_COLOR"
-    read = [
-        "def read_picture(path: str) -> Tensor:",
-        '    """Return a picture, (channels, height, width) with values from 0 to 255, blue first."""',
-        '    file, inside, name = path.partition("@")',
-        "    if inside:",
-        '        encoded = zipfile.ZipFile(file).read(name.lstrip("/\\\\"))',
-        "    else:",
-        "        encoded = Path(file).read_bytes()",
-        f"    picture = cv2.imdecode(np.frombuffer(encoded, np.uint8), {flag})",
-        *(f"    {line}" for line in origin.transforms),
-    ]
     axes = "picture[None]" if origin.gray else "picture.transpose(2, 0, 1)"
-    read.append(f"    return torch.from_numpy(np.ascontiguousarray({axes}, np.float32))")
-    listed = [
-        "def read_map(path: str) -> list[tuple[str, int]]:",
-        '    """Return paths and classes; `...` in front of a path is the folder of the map file."""',
-        '    lines = [line.split("\\t") for line in Path(path).read_text().splitlines() if line.strip()]',
-        "    folder = str(Path(path).parent)",
-        '    return [(name.replace("...", folder, 1), int(number)) for *_, name, number in lines]',
-    ]
+    read = _function(
+        "read_picture(path: str) -> Tensor",
+        "Return a picture, (channels, height, width) with values from 0 to 255, blue first.",
+        'file, inside, name = path.partition("@")',
+        "if inside:",
+        '    encoded = zipfile.ZipFile(file).read(name.lstrip("/\\\\"))',
+        "else:",
+        "    encoded = Path(file).read_bytes()",
+        f"picture = cv2.imdecode(np.frombuffer(encoded, np.uint8), {flag})",
+        *origin.transforms,
+        f"return torch.from_numpy(np.ascontiguousarray({axes}, np.float32))",
+    )
     parts = [f'"{origin.features}": torch.stack([read_picture(name) for name, _ in pictures])']
     if origin.labels:
-        parts.append(
-            f'"{origin.labels}": F.one_hot(torch.tensor([number for _, number in pictures]), {origin.classes}).float()'
-        )
-    order = "in an order of its own" if loading.shuffled else "in the order of the map"
-    places = [
-        line.replace("order[first : first + size]", "order[first : first + size].tolist()").replace(
-            "order[first : first + taken]", "order[first : first + taken].tolist()"
-        )
-        for line in _places(loading)
-    ]
-    chosen = "[data[row] for row in rows]" if loading.shuffled else "data[rows]"
-    batches = [
-        "def minibatches(data: list[tuple[str, int]], epoch: int, size: int) -> Iterator[dict[str, Tensor]]:",
-        f'    """Yield the minibatches of an epoch, {order}."""',
-        "    count = len(data)",
-        *(f"    {line}" for line in places),
-        f"        pictures = {chosen}",
-        "        yield {",
-        *(f"            {part}," for part in parts),
-        "        }",
-    ]
-    functions = ["\n".join(read), "\n".join(listed), "\n".join(batches)]
-    if origin.mean:
-        functions.insert(0, _MEAN)
-    imports = ["from collections.abc import Iterator", "import zipfile", "import cv2", "import numpy as np"]
-    return Written(imports, constants, functions, "read_map(DATA)")
+        numbers = "torch.tensor([number for _, number in pictures])"
+        parts.append(f'"{origin.labels}": F.one_hot({numbers}, {origin.classes}).float()')
+    batches = _function(
+        "minibatches(data: list[tuple[str, int]], epoch: int, size: int) -> Iterator[dict[str, Tensor]]",
+        f"Yield the minibatches of an epoch, {_order(loading, 'map')}.",
+        "count = len(data)",
+        *_places(loading, ".tolist()"),
+        f"    pictures = {'[data[row] for row in rows]' if loading.shuffled else 'data[rows]'}",
+        *("    yield {", *(f"        {part}," for part in parts), "    }"),
+    )
+    imports = ["import zipfile", "import cv2", "import numpy as np"]
+    return Written(imports, constants, [*([_MEAN] if origin.mean else []), read, _LISTED, batches], "read_map(DATA)")
 
+
+_LISTED = '''\
+def read_map(path: str) -> list[tuple[str, int]]:
+    """Return paths and classes; `...` in front of a path is the folder of the map file."""
+    lines = [line.split("\\t") for line in Path(path).read_text().splitlines() if line.strip()]
+    folder = str(Path(path).parent)
+    return [(name.replace("...", folder, 1), int(number)) for *_, name, number in lines]'''
 
 _MEAN = '''\
 @functools.cache
@@ -579,59 +532,43 @@ def mean_picture() -> np.ndarray:
 # ---- readers of cntkpy
 
 
+_SEQUENCES = '''\
+def sequences_of(minibatch: Any, name: str) -> list[Tensor]:
+    """Return the sequences of a stream, each (steps, elements)."""
+    layout, values = minibatch.layouts[name], minibatch.streams[name]
+    values = values.toarray() if hasattr(values, "toarray") else values
+    values = torch.from_numpy(values).reshape(layout.T, layout.S, -1)
+    order = layout.sequences[layout.sequences[:, 0].argsort()]
+    return [values[begin:end, slot] for _, slot, begin, end in order.tolist()]'''
+
+
 def _of_reader(loading: Loading, origin: Reader) -> Written:
-    constants = [f"CONFIG, COMMAND = {text(origin.config)}, {text(origin.command)}"]
-    opened = "\n".join(
-        [
-            "def open_reader() -> Any:",
-            '    """Open the reader of the configuration, whose order is that of CNTK."""',
-            '    section = load([f"configFile={CONFIG}"]).section(COMMAND)',
-            f'    return create_reader(section.section("reader"), "{origin.precision}")',
-        ]
+    opened = _function(
+        "open_reader() -> Any",
+        "Open the reader of the configuration, whose order is that of CNTK.",
+        'section = load([f"configFile={CONFIG}"]).section(COMMAND)',
+        f'return create_reader(section.section("reader"), "{origin.precision}")',
     )
-    length = "EPOCH_SIZE" if loading.epoch_size else "None"
-    batches = "\n".join(
-        [
-            "def minibatches(reader: Any, epoch: int, size: int) -> Iterator[Any]:",
-            '    """Yield the minibatches of an epoch as the reader has them."""',
-            f"    reader.start_minibatch_loop(size, epoch, {length})",
-            "    while (minibatch := reader.get_minibatch()) is not None:",
-            "        yield minibatch",
-        ]
+    batches = _function(
+        "minibatches(reader: Any, epoch: int, size: int) -> Iterator[Any]",
+        "Yield the minibatches of an epoch as the reader has them.",
+        f"reader.start_minibatch_loop(size, epoch, {'EPOCH_SIZE' if loading.epoch_size else 'None'})",
+        "while (minibatch := reader.get_minibatch()) is not None:",
+        "    yield minibatch",
     )
-    sequences = "\n".join(
-        [
-            "def sequences_of(minibatch: Any, name: str) -> list[Tensor]:",
-            '    """Return the sequences of a stream, each (steps, elements)."""',
-            "    layout, values = minibatch.layouts[name], minibatch.streams[name]",
-            '    values = values.toarray() if hasattr(values, "toarray") else values',
-            "    values = torch.from_numpy(values).reshape(layout.T, layout.S, -1)",
-            "    order = layout.sequences[layout.sequences[:, 0].argsort()]",
-            "    return [values[begin:end, slot] for _, slot, begin, end in order.tolist()]",
-        ]
-    )
-    collate = [
-        "def collate(minibatch: Any) -> dict[str, Tensor]:",
-        f'    """Return the tensors of a minibatch{_padded(loading)}."""',
-        "    streams = {",
-    ]
+    streams = ["streams = {"]
     for stream in loading.streams:
-        change = ""
-        if stream.index:
-            change = ".argmax(-1)"
-        elif stream.shaped:
-            change = f".reshape(-1, {', '.join(map(str, stream.dims)) or '1'})"
         value = f'sequences_of(minibatch, "{stream.alias}")'
+        change = ".argmax(-1)" if stream.index else _reshape(stream)
         if change:
             value = f"[values{change} for values in {value}]"
-        collate.append(f'        "{stream.name}": {value},')
-    collate += ["    }", *_batch_of(loading)]
+        streams.append(f'    "{stream.name}": {value},')
     imports = [
-        "from collections.abc import Iterator",
         "from typing import Any",
         "from cntkpy.cntk_config import load",
         "from cntkpy.readers import create_reader",
+        *_padding_imports(loading),
     ]
-    if any(stream.form == STEPS for stream in loading.streams):
-        imports.append("from torch.nn.utils.rnn import pad_sequence")
-    return Written(imports, constants, [opened, batches, sequences, "\n".join(collate)], "open_reader()")
+    constants = [f"CONFIG, COMMAND = {text(origin.config)}, {text(origin.command)}"]
+    collate = _collating("minibatch: Any", loading, [*streams, "}"])
+    return Written(imports, constants, [opened, batches, _SEQUENCES, collate], "open_reader()")

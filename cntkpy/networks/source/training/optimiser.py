@@ -263,13 +263,7 @@ def _fsadagrad(rule: Rule) -> list[str]:
     return [*lines, "weight.sub_(gradient, alpha=rate)"]
 
 
-_RULES = {
-    MOMENTUM: _momentum,
-    NESTEROV: _nesterov,
-    ADAGRAD: _adagrad,
-    RMSPROP: _rmsprop,
-    FSADAGRAD: _fsadagrad,
-}
+_RULES = {MOMENTUM: _momentum, NESTEROV: _nesterov, ADAGRAD: _adagrad, RMSPROP: _rmsprop, FSADAGRAD: _fsadagrad}
 
 
 def class_of(rule: Rule) -> str:

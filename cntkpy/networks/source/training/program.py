@@ -153,9 +153,7 @@ def _imports(training: Training, wanted: Sequence[str], body: str) -> str:
         classes.insert(0, "Tensor")
     if classes:
         lines.add(f"from torch import {', '.join(classes)}")
-    if "Iterable" in body:
-        lines -= {"from collections.abc import Iterator"}
-        lines.add("from collections.abc import Iterable, Iterator")
+    lines.add(f"from collections.abc import {'Iterable, ' * ('Iterable' in body)}Iterator")
     standard = [line for line in lines if line.split()[1].split(".")[0] in _STANDARD]
     third_party = [line for line in lines if line not in standard]
     return "\n".join([*_sorted(standard), "", *_sorted(third_party)]) + "\n"

@@ -23,7 +23,7 @@ from cntkpy.readers.formats.text import fallback
 from cntkpy.readers.formats.text.blocks import whole_lines
 from cntkpy.readers.formats.text.offsets import Offsets, joined
 from cntkpy.readers.kernels import text_codes as codes
-from cntkpy.readers.kernels.budget import could_fit, fits_budget
+from cntkpy.readers.kernels.budget import fits_budget, make_room
 
 BLOCK_BYTES = 1 << 20
 _SOME = 1 << 16
@@ -489,7 +489,7 @@ def _finish(
 
 def _text_in_budget(file: BinaryIO, begin: int, size: int) -> bytes | None:
     """Return the text of a file of `size` bytes from `begin` on; None if making its index does not fit the budget."""
-    if not fits_budget(size // _SCANNED_PER_WORK if could_fit(2 * size) else size):
+    if not fits_budget(size // _SCANNED_PER_WORK if make_room(2 * size) else size):
         return None
     file.seek(begin)
     text = file.read(size - begin)

@@ -172,6 +172,3 @@ def _of_elements(axes: InputAxes, count: int) -> InputAxes:
 def _nodes_shape(axes: InputAxes) -> Shape:
     """Return the shape of a sample as nodes count axes."""
     return tuple(reversed(axes.shape))
-
-
-__all__ = ["FreeSizes"]

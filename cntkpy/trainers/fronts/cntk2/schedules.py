@@ -9,16 +9,9 @@ from cntkpy.readers.errors import ArgumentError
 from cntkpy.trainers.schedules.schedule import Schedule, Values, of_time_constants, per_epoch
 
 __all__ = [
-    "Schedule",
-    "as_schedule",
-    "learning_rate",
-    "learning_rate_per_sample",
-    "minibatch_size",
-    "momentum",
-    "momentum_as_time_constant",
-    "momentum_per_sample",
-    "time_constant_of",
-]
+    "Schedule", "as_schedule", "learning_rate", "learning_rate_per_sample", "minibatch_size", "momentum",
+    "momentum_as_time_constant", "momentum_per_sample", "time_constant_of",
+]  # fmt: skip
 
 FULL_DATA_SWEEP = 0
 """An `epoch_size` of one pass over the data."""

@@ -140,6 +140,3 @@ def renamed(
             name = new.get(name) or new.get(node, node) + slash + suffix
         result[part + line + "\n".join([name, *suffixes])] = array
     return result
-
-
-__all__ = ["SizedObjectives", "renamed"]

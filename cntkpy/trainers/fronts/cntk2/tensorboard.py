@@ -144,6 +144,3 @@ def _number(name: str, value: object) -> float:
         message = f"{name}: {shorten(repr(value))} is not one number"
         raise ArgumentError(message, "C.reduce_mean(p).eval() gives one of an array")
     return float(array.reshape(())[()])
-
-
-__all__ = ["TensorBoardProgressWriter"]

@@ -90,6 +90,3 @@ def table(title: str, times: Sequence[NodeTime]) -> str:
             f"{row.operation:<24} {names}"
         )
     return "\n".join(lines) + "\n"
-
-
-__all__ = ["LastMinibatch", "is_node_timing", "measured", "set_node_timing", "table"]

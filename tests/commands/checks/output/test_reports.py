@@ -8,20 +8,11 @@ import json
 import xml.etree.ElementTree as xml
 
 import pytest
+from several_findings import MAIN
 
 from cntkpy.cntk_config.base.source import Source
 from cntkpy.commands.checks.output.places import path_at
 
-MAIN = """\
-command = train
-a = "é😀" ; modelPaht = m
-train = [
-    action = train
-    SGD = [ maxEpochs = 2 ; minibatchSizes = 3 ; learningRatesPerMB = 0.1 ]
-    reader = [ file = "nö file.ctf" ; input = [ features = [ dim = 2 ; format = dense ]
-        labels = [ dim = 3 ; format = dense ] ] ]
-]
-"""
 FILES = {
     "main.cntk": MAIN,
     "a b/100%.cntk": MAIN,
@@ -72,10 +63,7 @@ def test_no_findings_are_an_empty_array(cntkpy) -> None:
     assert (got.code, json.loads(got.out)) == (0, [])
 
 
-REQUIRED = {
-    "testsuite": {"name", "tests", "failures", "errors"},
-    "testcase": {"name"},
-}
+REQUIRED = {"testsuite": {"name", "tests", "failures", "errors"}, "testcase": {"name"}}
 ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
     "testsuite": {"name", "tests", "failures", "errors", "skipped", "time", "file"},

@@ -11,19 +11,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from several_findings import MAIN
 
 from cntkpy.commands.checks.output import sarif
 
-MAIN = """\
-command = train
-a = "é😀" ; modelPaht = m
-train = [
-    action = train
-    SGD = [ maxEpochs = 2 ; minibatchSizes = 3 ; learningRatesPerMB = 0.1 ]
-    reader = [ file = "nö file.ctf" ; input = [ features = [ dim = 2 ; format = dense ]
-        labels = [ dim = 3 ; format = dense ] ] ]
-]
-"""
 FILES = {
     "main.cntk": MAIN,
     "a b/100%.cntk": MAIN,

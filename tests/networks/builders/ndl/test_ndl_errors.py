@@ -182,8 +182,7 @@ def test_depth_and_size_are_bounded(text):
 
 
 @pytest.mark.parametrize(
-    ("call", "word"),
-    [("Dropout(x, dropoutRate=0.5)", "SGD section"), ("ErrorPrediction(x, x, topN=5)", "Constant(5)")],
+    ("call", "word"), [("Dropout(x, dropoutRate=0.5)", "SGD section"), ("ErrorPrediction(x, x, topN=5)", "Constant(5)")]
 )
 def test_options_that_belong_elsewhere(call, word):
     found = []
@@ -222,7 +221,4 @@ def test_what_lark_tells_of_an_error_does_not_tell_these_apart() -> None:
             parse_ndl(text, "t.ndl")
         messages.append(error.value.message)
     assert told[0] == told[1] and told[0][1:] == ("\n", ["LPAR"])
-    assert messages == [
-        "a name is missing on the left of '='",
-        "the body of a macro is a call, or it is in brackets",
-    ]
+    assert messages == ["a name is missing on the left of '='", "the body of a macro is a call, or it is in brackets"]

@@ -105,10 +105,7 @@ def test_lists_of_sections_share_one_scope_loaded_ones_first():
 def test_merged_sections_are_one_script():
     assert list(
         build("net=[ x=Input(3, tag=feature) ]\nnet=[ y=Sin(x) ]\ntrain=[NDLNetworkBuilder=[run=net]]").nodes
-    ) == [
-        "x",
-        "y",
-    ]
+    ) == ["x", "y"]
 
 
 @pytest.mark.parametrize(

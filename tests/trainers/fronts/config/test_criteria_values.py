@@ -55,10 +55,7 @@ def test_one_column_at_a_time_with_regularisation_in_the_criterion(cntkpy, tmp_p
         cost += (label - z) ** 2 + 0.3 * np.linalg.norm(w) + 0.7 * np.abs(v).sum()
         logistic -= np.log(2 * p * label + (1 - label) - p)
         common = 2 * (z - label) * sample
-        w, v = (
-            w - 0.0625 * (common + 0.3 * w / np.linalg.norm(w)),
-            v - 0.0625 * (common + 0.7 * np.sign(v)),
-        )
+        w, v = (w - 0.0625 * (common + 0.3 * w / np.linalg.norm(w)), v - 0.0625 * (common + 0.7 * np.sign(v)))
     line = re.search(r"\[Training\] cost = ([\d.]+) \* 5; xent = ([\d.]+) \* 5", got.err)
     assert line and [float(value) for value in line.groups()] == pytest.approx([cost / 5, logistic / 5], abs=1e-8)
     trained = load_file(tmp_path / "run/m")

@@ -166,6 +166,3 @@ def static_axis(call: str, axis: object, rank: int, beyond: int = 0) -> int:
         axes = f"the axes {-rank} to {rank - 1 + beyond}" if rank + beyond else "no axis"
         raise UserError("BadIndex", f"{call}: there is no axis {number}; the operand has {axes}")
     return int(number) if number >= 0 else int(number) + rank
-
-
-__all__ = ["DEFAULT_AXIS", "Axis", "axis_name", "is_batch", "is_sequence", "static_axis"]

@@ -206,25 +206,3 @@ def keep_block(copy: NodeValue, of: NodeValue, replaced: Mapping[NodeValue, Node
         operands = tuple(replaced.get(operand, operand) for operand in shown.operands)
         mark_shown(copy, shown._replace(operands=operands))
     mark_written(copy, (replaced.get(operand, operand) for operand in written_operands(of)))
-
-
-__all__ = [
-    "OP_NAMES",
-    "Block",
-    "Shown",
-    "block_of",
-    "has_sparse_gradient",
-    "has_sparse_value",
-    "keep_block",
-    "leaves_in_order",
-    "mark_block",
-    "mark_name",
-    "mark_shown",
-    "mark_sparse",
-    "mark_sparse_gradient",
-    "mark_written",
-    "name_in_program",
-    "op_name_of",
-    "shown_as",
-    "written_operands",
-]

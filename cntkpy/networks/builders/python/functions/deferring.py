@@ -99,6 +99,3 @@ def _replaced(arguments: object, new: Mapping[NodeValue, NodeValue]) -> Any:
     if isinstance(arguments, dict):
         return {key: _replaced(item, new) for key, item in arguments.items()}
     return arguments
-
-
-__all__ = ["deferred", "needs_shapes"]

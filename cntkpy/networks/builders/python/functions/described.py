@@ -64,6 +64,3 @@ def _roots(value: object) -> tuple[NodeValue, ...]:
     if isinstance(value, tuple):
         return tuple(root for item in value if isinstance(item, Function) for root in item.roots)
     return ()
-
-
-__all__ = ["described"]

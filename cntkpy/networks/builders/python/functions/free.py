@@ -310,18 +310,3 @@ def probed(roots: Sequence[NodeValue]) -> graph.Model:
 def are_free(roots: Iterable[NodeValue]) -> bool:
     """Return whether some nodes depend on sizes that only data say, and on nothing else that is missing."""
     return bool(free_nodes(list(roots)))
-
-
-__all__ = [
-    "Known",
-    "Sizes",
-    "are_free",
-    "axis_input",
-    "free_axis",
-    "free_nodes",
-    "free_shape",
-    "probe_sizes",
-    "probed",
-    "shape_for",
-    "sized_model",
-]

@@ -251,6 +251,3 @@ _MADE = {"filled": _filled, "unit": _unit, "numbers": _numbers}
 def _refused(reason: str) -> UserError:
     hint = "clone('share', {x: input_variable(shape)}) gives an input sizes; a checkpoint keeps the parameters"
     return UserError("NotSupported", f"a function with free sizes cannot be saved: {reason}", hint=hint)
-
-
-__all__ = ["sized_in_several_ways", "sized_with_marks", "take_free"]

@@ -9,7 +9,6 @@ Shapes are numpy's: the last axis is the fastest in memory. (A node's shape is t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from cntkpy.cntk_config.base.diagnostics import CallError, UserError, shorten
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.networks.builders.brainscript.loading import stored_value
 from cntkpy.networks.builders.brainscript.node_values import NodeValue
-from cntkpy.networks.builders.python.functions import calls, graph, saving
+from cntkpy.networks.builders.python.functions import betas, calls, graph, saving
 from cntkpy.networks.builders.python.functions.attention import NAME as ATTENTION_WEIGHTS
 from cntkpy.networks.builders.python.functions.attention import attention_weights
 from cntkpy.networks.builders.python.functions.axes import DEFAULT_AXIS, Axis
@@ -43,31 +42,13 @@ from cntkpy.networks.builders.python.functions.defaults import HALF, PROCESS_OPT
 from cntkpy.networks.builders.python.functions.free import are_free, free_axis, free_nodes, free_shape, probed
 from cntkpy.networks.builders.python.functions.free_files import take_free
 from cntkpy.networks.builders.python.functions.graph import Model
-from cntkpy.networks.builders.python.functions.leaves import (
-    FREE,
-    UNKNOWN,
-    adopting_constant,
-    data_input,
-    with_counts,
-)
+from cntkpy.networks.builders.python.functions.leaves import FREE, UNKNOWN, adopting_constant, data_input, with_counts
 from cntkpy.networks.builders.python.functions.mixins.called import Called
 from cntkpy.networks.builders.python.functions.mixins.evaluation import Evaluated, functions_of
 from cntkpy.networks.builders.python.functions.mixins.overloads import Operators
-from cntkpy.networks.builders.python.functions.mixins.structure import (
-    View,
-    signature_text,
-    uid_of,
-    variable_text,
-)
+from cntkpy.networks.builders.python.functions.mixins.structure import View, signature_text, uid_of, variable_text
 from cntkpy.networks.builders.python.functions.mixins.values import Valued
-from cntkpy.networks.builders.python.functions.nodes import (
-    INPUTS,
-    Input,
-    ValueType,
-    has_value,
-    is_of_layer,
-    note_user,
-)
+from cntkpy.networks.builders.python.functions.nodes import INPUTS, Input, ValueType, has_value, is_of_layer, note_user
 from cntkpy.networks.builders.python.functions.parts import check_index, indexed, runs
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.builders.python.functions.recipes import (
@@ -315,10 +296,6 @@ class Variable(Operators, Valued):
         return checked(operator(name, *map(as_node, operands)))
 
 
-_OF_BETAS = {"restore_model": "restore", "save_model": "save"}
-"""Methods that betas of CNTK 2.0 had under other names."""
-
-
 class Function(Variable, Called, Evaluated):
     """A function of inputs and parameters: its value is that of one node, or of several.
 
@@ -432,10 +409,9 @@ class Function(Variable, Called, Evaluated):
 
     def __getattr__(self, name: str) -> Any:
         """Return the function of that name, or the nearest parameter that is called so: `z.hidden`, `z.hidden.W`."""
-        if name in _OF_BETAS:
-            message = f"Function.{name} was a name of the betas of CNTK 2.0: use {_OF_BETAS[name]}"
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            return getattr(self, _OF_BETAS[name])
+        if name in betas.METHODS:
+            betas.warn_beta(f"Function.{name}", betas.METHODS[name], 3)
+            return getattr(self, betas.METHODS[name])
         if not name.startswith("_"):
             for node in self._all():
                 path = node.origin.name if node.stored is None else node.stored.name

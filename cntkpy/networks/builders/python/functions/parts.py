@@ -101,6 +101,3 @@ def _numbers(shape: Sequence[int], axis: int, key: Any) -> list[int]:
         for number in (key if isinstance(key, list | tuple) else [key])
         for index in elements("an index", shape, axis, int(number), int(number) + 1)
     ]
-
-
-__all__ = ["check_index", "elements", "indexed", "runs"]

@@ -96,6 +96,3 @@ def _rename_outputs(network: Network, names: Sequence[str]) -> None:
     for node, name in zip(list(network.groups["output"]), names, strict=True):
         if node.name != name and name not in network:
             network.rename(node.name, name)
-
-
-__all__ = ["restore", "save"]

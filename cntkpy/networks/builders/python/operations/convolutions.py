@@ -349,12 +349,6 @@ def roipooling(
 
 
 __all__ = [
-    "AVG_POOLING",
-    "MAX_POOLING",
-    "MAX_UNPOOLING",
-    "convolution",
-    "convolution_transpose",
-    "pooling",
-    "roipooling",
+    "AVG_POOLING", "MAX_POOLING", "MAX_UNPOOLING", "convolution", "convolution_transpose", "pooling", "roipooling",
     "unpooling",
-]
+]  # fmt: skip

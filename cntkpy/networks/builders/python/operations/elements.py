@@ -135,11 +135,7 @@ def _top(x: Function, k: int, axis: int | Axis, numbers: bool) -> Function:
 
 @described(
     "OneHotOp",
-    lambda of: {
-        "numClass": of["num_classes"],
-        "oneHotOutputSparse": of["sparse_output"],
-        "onehotAxis": of["axis"],
-    },
+    lambda of: {"numClass": of["num_classes"], "oneHotOutputSparse": of["sparse_output"], "onehotAxis": of["axis"]},
 )
 @needs_shapes
 def one_hot(

@@ -241,16 +241,7 @@ def image_scaler(x: Operand, scalar: float, biases: ArrayLike, name: str = "") -
 
 
 __all__ = [
-    "CONSTANT_PAD",
-    "REFLECT_PAD",
-    "SYMMETRIC_PAD",
-    "crop_automatic",
-    "crop_automatic_with_ancestors",
-    "crop_manual",
-    "depth_to_space",
-    "image_scaler",
-    "local_response_normalization",
-    "mean_variance_normalization",
-    "pad",
+    "CONSTANT_PAD", "REFLECT_PAD", "SYMMETRIC_PAD", "crop_automatic", "crop_automatic_with_ancestors", "crop_manual",
+    "depth_to_space", "image_scaler", "local_response_normalization", "mean_variance_normalization", "pad",
     "space_to_depth",
-]
+]  # fmt: skip

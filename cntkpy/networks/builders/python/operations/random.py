@@ -109,13 +109,4 @@ def bernoulli_like(x: Operand, mean: float = 0.5, seed: int | None = None, name:
     return _drawn(x, "bernoulli", _probability(mean), 0.0, seed, name)
 
 
-__all__ = [
-    "bernoulli",
-    "bernoulli_like",
-    "gumbel",
-    "gumbel_like",
-    "normal",
-    "normal_like",
-    "uniform",
-    "uniform_like",
-]
+__all__ = ["bernoulli", "bernoulli_like", "gumbel", "gumbel_like", "normal", "normal_like", "uniform", "uniform_like"]

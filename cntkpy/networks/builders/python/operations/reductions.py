@@ -98,14 +98,6 @@ def reduce_l2(x: Operand, axis: Along = None, keepdims: bool | str = True, name:
 
 
 __all__ = [
-    "Along",
-    "reduce_l1",
-    "reduce_l2",
-    "reduce_log_sum_exp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_sum_square",
-]
+    "Along", "reduce_l1", "reduce_l2", "reduce_log_sum_exp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "reduce_sum_square",
+]  # fmt: skip

@@ -395,6 +395,3 @@ def register_deserializer(op_name: str, callback: Deserialize) -> None:
         return _Host(function, stored.dynamic)
 
     FACTORIES[op_name] = make
-
-
-__all__ = ["UserFunction", "output_variable", "register_deserializer", "user_function"]

@@ -164,6 +164,3 @@ def update_all(
         parts = {parameter: gradients[parameter] for parameter, its in learners.items() if its is learner}
         answers.append(learner.update(parts, samples, sweep_end))
     return all(answers)
-
-
-__all__ = ["PythonLearner", "UniversalLearner", "UserLearner", "universal", "update_all"]

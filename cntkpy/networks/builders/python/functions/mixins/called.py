@@ -158,6 +158,3 @@ def input_like(kind: object, name: str) -> NodeValue:
     node = data_input(shape, None, sparse, name, Input(bool(sequences), sequences[0] if sequences else ""))
     cell_of(node).dtype = None
     return node
-
-
-__all__ = ["Called", "input_like"]

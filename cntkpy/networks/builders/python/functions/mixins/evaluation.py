@@ -34,15 +34,7 @@ class Backend(Protocol):
         """See `Evaluated.backward`."""
         ...
 
-    def grad(
-        self,
-        function: Any,
-        at: object,
-        wrt: Any,
-        outputs: Any,
-        root: Any,
-        as_numpy: bool,
-    ) -> Any:
+    def grad(self, function: Any, at: object, wrt: Any, outputs: Any, root: Any, as_numpy: bool) -> Any:
         """See `Evaluated.grad`."""
         ...
 

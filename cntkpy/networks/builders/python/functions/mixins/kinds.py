@@ -88,6 +88,3 @@ class Kinds(Structure):
         """Return whether it is computed from a parameter, or from an input that was said to need a gradient."""
         order = ordered(self.roots, {node for node in self._all() if node.operation.name == "StopGradient"})
         return any(is_trained(node) or (node in INPUTS and INPUTS[node].needs_gradient) for node in order)
-
-
-__all__ = ["Kinds"]

@@ -449,6 +449,3 @@ def _type_text(function: Any) -> str:
         return type_text(function.shape, function.is_sparse, len(function.dynamic_axes) > 1)
     except OpenShape:
         return "Sequence[tensor]"
-
-
-__all__ = ["Structure", "View", "signature_text", "uid_of", "variable_text"]

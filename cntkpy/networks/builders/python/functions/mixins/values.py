@@ -111,6 +111,3 @@ class Valued(Kinds):
             if cell_of(self.root).value is not None:
                 return True
         return False
-
-
-__all__ = ["Valued"]

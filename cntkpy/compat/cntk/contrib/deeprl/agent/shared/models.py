@@ -59,10 +59,7 @@ class Models:
 
     @staticmethod
     def dueling_network(
-        shape_of_inputs: Any,
-        number_of_outputs: int,
-        hidden_layers: Sequence[Any],
-        loss_function: Loss | None = None,
+        shape_of_inputs: Any, number_of_outputs: int, hidden_layers: Sequence[Any], loss_function: Loss | None = None
     ) -> dict[str, Any]:
         """Return a network of the value of a state and the advantages of the actions, whose mean is 0.
 
