@@ -23,7 +23,7 @@ from cntkpy.networks.arrays.lazy import (
     jnp,
     row_major,
 )
-from cntkpy.networks.nodes.images import winograd
+from cntkpy.networks.nodes.images import kernel_rows, winograd
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread, phase_by_phase
 from cntkpy.networks.nodes.images.windows import (
     Padding,
@@ -71,6 +71,8 @@ def channels_last(window: Window) -> Convolve:
                 return result
         if on_cpu and winograd.is_faster(x, kernel, window):
             return winograd.convolve(x, kernel, window)
+        if on_cpu and kernel_rows.is_faster(x, kernel, window):
+            return kernel_rows.convolve(x, kernel, window)
         spatial = "DEFGHI"[: x.ndim - 2]
         return jax.lax.conv_general_dilated(
             x,
