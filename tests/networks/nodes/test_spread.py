@@ -135,6 +135,29 @@ def test_values_and_gradients_agree_with_xla(options, maps: int, seed: int) -> N
     assert_same_values(ours, theirs, x, kernel)
 
 
+@pytest.mark.parametrize(("samples", "rows"), [(12, 6), (12, 7), (1, 4)])
+def test_the_gradient_of_kernels_of_channels_row_by_row(samples: int, rows: int) -> None:
+    """Every product of an element and a slope counts once, and no product is kept for each place of the kernel."""
+    window = Window((2, 1), ((1, 0), (1, 1)), (1, 1), (1, 1))
+    random = np.random.default_rng(4)
+    x = random.integers(-8, 9, (samples, 2 * rows, 9, 40)).astype(np.float32)
+    slopes = random.integers(-8, 9, (samples, rows, 9, 40)).astype(np.float32)
+    around = np.pad(x, ((0, 0), (1, 0), (1, 1), (0, 0)))
+    expected = [
+        [
+            np.sum(around[:, row : row + 2 * rows - 1 : 2, column : column + 9] * slopes, (0, 1, 2))
+            for column in range(3)
+        ]
+        for row in range(3)
+    ]
+    kernel = jnp.zeros((3, 3, 40), np.float32)
+    gradient = jax.jit(lambda x, g: jax.vjp(lambda kernel: each_channel(window)(x, kernel), kernel)[1](g)[0])
+    np.testing.assert_array_equal(gradient(x, slopes), expected)
+    sums = 9 * slopes[0, 0].nbytes
+    working = gradient.lower(x, slopes).compile().memory_analysis().temp_size_in_bytes
+    assert working < around.nbytes + 2 * sums
+
+
 @settings(max_examples=6)
 @given(options=st.lists(axis_options, min_size=2, max_size=2), groups=st.sampled_from([1, 3]), seed=st.integers(0, 100))
 def test_values_of_few_terms_are_a_sum(options, groups: int, seed: int) -> None:

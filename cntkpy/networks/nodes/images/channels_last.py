@@ -7,6 +7,7 @@ but not inside loops, and the trainers' steps are loops: there the gradients tha
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -22,9 +23,18 @@ from cntkpy.networks.arrays.lazy import (
     jnp,
     row_major,
 )
-from cntkpy.networks.nodes.images import winograd
+from cntkpy.networks.nodes.images import kernel_rows, winograd
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread, phase_by_phase
-from cntkpy.networks.nodes.images.windows import Padding, Sizes, Window, moved, rounds, spread
+from cntkpy.networks.nodes.images.windows import (
+    Padding,
+    Sizes,
+    Window,
+    most_divisor,
+    moved,
+    padded,
+    rounds,
+    spread,
+)
 
 Convolve = Callable[[Array, Array], Array]
 """A convolution of images and kernels."""
@@ -44,8 +54,8 @@ FEW_CHANNELS = 4
 CHANNELS_OF_PRODUCTS = 64
 """Fewest channels, and half of the maps, for which products with windows that overlap are faster."""
 
-SAMPLES_AT_ONCE = 16
-"""Samples whose products are added in one expression, element by element; each adds to the time of compilation."""
+ROWS_AT_ONCE, PRODUCTS_AT_ONCE = 2, 16
+"""Rows, and rows of samples, whose products are added in one expression; each adds to the time of compilation."""
 
 
 def channels_last(window: Window) -> Convolve:
@@ -61,6 +71,8 @@ def channels_last(window: Window) -> Convolve:
                 return result
         if on_cpu and winograd.is_faster(x, kernel, window):
             return winograd.convolve(x, kernel, window)
+        if on_cpu and kernel_rows.is_faster(x, kernel, window):
+            return kernel_rows.convolve(x, kernel, window)
         spatial = "DEFGHI"[: x.ndim - 2]
         return jax.lax.conv_general_dilated(
             x,
@@ -183,22 +195,35 @@ def _weighted(x: Array, kernel: Array, window: Window, groups: int) -> Array:
 def _weights_of_channels(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
     """Return the gradient (..., C) of the kernels of channels.
 
-    Products of samples are added element by element first: XLA's sums over all axes but the last take three times as
-    long. A loop over the samples bounds the expression.
+    A loop takes a few rows of a few samples each time: all elements of the kernel read them from a cache. The products
+    are added element by element first: XLA's sums over all axes but the last take three times as long.
     """
+    if len(taps) == 1:
+        one_row = Window(
+            (1, *window.stride), ((0, 0), *window.padding), (1, *window.spread), (1, *window.kernel_spread)
+        )
+        return _weights_of_channels(x[:, None], g[:, None], (1, *taps), one_row)[0]
+    rows = most_divisor(g.shape[1], ROWS_AT_ONCE)
+    samples = most_divisor(len(x), PRODUCTS_AT_ONCE // rows)
+    x, inside = padded(x, window), window._replace(padding=((0, 0),) * len(taps))
+    step = rows * window.stride[0]
+    reach = step - window.stride[0] + spread(taps[0], window.kernel_spread[0])
+    corner = (0,) * len(taps)
 
-    def add(total: Array, samples: tuple[Array, Array]) -> tuple[Array, None]:
-        images, slopes = samples
-        sums = [
-            functools.reduce(operator.add, (seen[number] * slopes[number] for number in range(len(images))))
-            for seen in moved(images, taps, window)
-        ]
-        axes = tuple(range(1, 1 + len(taps)))
-        return total + jnp.sum(jax.lax.optimization_barrier(jnp.stack(sums)), axes), None
+    def add(totals: list[Array], place: tuple[Array, Array]) -> tuple[list[Array], None]:
+        sample, row = place
+        images = jax.lax.dynamic_slice(x, (sample, row * step, *corner), (samples, reach, *x.shape[2:]))
+        slopes = jax.lax.dynamic_slice(g, (sample, row * rows, *corner), (samples, rows, *g.shape[2:]))
+        slopes = slopes.reshape(samples * rows, -1)
+        for number, seen in enumerate(moved(images, taps, inside)):
+            products = zip(seen.reshape(samples * rows, -1), slopes, strict=True)
+            totals[number] = functools.reduce(operator.add, itertools.starmap(operator.mul, products), totals[number])
+        return totals, None
 
-    parts = rounds(x, SAMPLES_AT_ONCE), rounds(g, SAMPLES_AT_ONCE)
-    total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps), x.shape[-1]), x.dtype), parts)
-    return total.reshape(*taps, -1)
+    places = jnp.meshgrid(jnp.arange(0, len(x), samples), jnp.arange(g.shape[1] // rows), indexing="ij")
+    zeros = [jnp.zeros(math.prod(g.shape[2:]), x.dtype)] * math.prod(taps)
+    totals, _ = jax.lax.scan(add, zeros, tuple(axis.ravel() for axis in places))
+    return jnp.sum(jnp.stack(totals).reshape(*taps, -1, x.shape[-1]), -2)
 
 
 def _by_planes(x: Array, kernel: Array, window: Window) -> Array:

@@ -40,23 +40,33 @@ def rounds(x: Array, most: int | None = None) -> Array:
     """
     if most is None:
         most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
-    count = max(count for count in range(1, max(1, min(most, len(x))) + 1) if len(x) % count == 0)
-    return x.reshape(-1, count, *x.shape[1:])
+    return x.reshape(-1, most_divisor(len(x), most), *x.shape[1:])
+
+
+def most_divisor(count: int, most: int) -> int:
+    """Return the largest divisor of a count up to a limit."""
+    return max(divisor for divisor in range(1, max(1, min(most, count)) + 1) if count % divisor == 0)
 
 
 def moved(x: Array, taps: Sizes, window: Window) -> Iterator[Array]:
     """Iterate over what each element of a kernel sees of x (N, ..., C)."""
-    around = [(0, 0, 0), *((leading, trailing, 0) for leading, trailing in window.padding), (0, 0, 0)]
-    padded = jax.lax.pad(x, jnp.zeros((), x.dtype), around)
-    if any(map(any, window.padding)):
-        # In the loop of a training XLA would pad again for each element of the kernel, in four times the time.
-        padded = jax.lax.optimization_barrier(padded)
-    axes = zip(padded.shape[1:-1], taps, window.kernel_spread, window.stride, strict=True)
+    whole = padded(x, window)
+    axes = zip(whole.shape[1:-1], taps, window.kernel_spread, window.stride, strict=True)
     places = [
         [slice(tap * step, tap * step + size - spread(count, step) + 1, stride) for tap in range(count)]
         for size, count, step, stride in axes
     ]
-    return (padded[(slice(None), *cell)] for cell in itertools.product(*places))
+    return (whole[(slice(None), *cell)] for cell in itertools.product(*places))
+
+
+def padded(x: Array, window: Window) -> Array:
+    """Return images (N, ..., C) with the padding of a window."""
+    around = [(0, 0, 0), *((leading, trailing, 0) for leading, trailing in window.padding), (0, 0, 0)]
+    whole = jax.lax.pad(x, jnp.zeros((), x.dtype), around)
+    if any(map(any, window.padding)):
+        # In the loop of a training XLA would pad again for each element of the kernel, in four times the time.
+        whole = jax.lax.optimization_barrier(whole)
+    return whole
 
 
 def spread(size: int, by: int) -> int:
