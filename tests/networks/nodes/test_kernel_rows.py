@@ -42,7 +42,7 @@ def plane(stride: int = 2, spread: int = 1, kernel_spread: int = 1) -> Window:
 def test_networks_use_it_for_many_channels() -> None:
     """The values are products, no convolution; they and both gradients are those of a convolution."""
     random = np.random.default_rng(1)
-    x = jnp.asarray(random.integers(-8, 9, (2, 5, 6, CHANNELS)), np.float32)
+    x = jnp.asarray(random.integers(-8, 9, (22, 7, 6, CHANNELS)), np.float32)
     kernel = jnp.asarray(random.integers(-8, 9, (3, 3, CHANNELS, CHANNELS)), np.float32)
     ours, theirs = channels_last(plane()), lambda x, kernel: by_xla(plane(), x, kernel)
     assert "convolution" not in jax.jit(ours).lower(x, kernel).as_text()
@@ -55,20 +55,21 @@ def test_networks_use_it_for_many_channels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "channels", "maps", "dtype"),
+    ("window", "channels", "maps", "dtype", "samples"),
     [
-        (plane(stride=1), CHANNELS, CHANNELS, np.float32),
-        (plane(stride=3), CHANNELS, CHANNELS, np.float32),
-        (plane(spread=2), CHANNELS, CHANNELS, np.float32),
-        (plane(kernel_spread=2), CHANNELS, CHANNELS, np.float32),
-        (plane(), CHANNELS - 1, CHANNELS, np.float32),
-        (plane(), CHANNELS, CHANNELS - 1, np.float32),
-        (plane(), CHANNELS, CHANNELS, jnp.bfloat16),
+        (plane(stride=1), CHANNELS, CHANNELS, np.float32, 16),
+        (plane(stride=3), CHANNELS, CHANNELS, np.float32, 16),
+        (plane(spread=2), CHANNELS, CHANNELS, np.float32, 16),
+        (plane(kernel_spread=2), CHANNELS, CHANNELS, np.float32, 16),
+        (plane(), CHANNELS - 1, CHANNELS, np.float32, 16),
+        (plane(), CHANNELS, CHANNELS - 1, np.float32, 16),
+        (plane(), CHANNELS, CHANNELS, jnp.bfloat16, 16),
+        (plane(), CHANNELS, CHANNELS, np.float32, 15),
     ],
-    ids=["stride 1", "windows apart", "spread", "dilation", "channels", "maps", "half precision"],
+    ids=["stride 1", "windows apart", "spread", "dilation", "channels", "maps", "half precision", "few windows"],
 )
-def test_other_convolutions_stay(window: Window, channels: int, maps: int, dtype) -> None:
-    x = jnp.zeros((2, 8, 8, channels), dtype)
+def test_other_convolutions_stay(window: Window, channels: int, maps: int, dtype, samples: int) -> None:
+    x = jnp.zeros((samples, 8, 8, channels), dtype)
     assert not kernel_rows.is_faster(x, jnp.zeros((3, 3, channels, maps), dtype), window)
-    images, kernel = jnp.zeros((2, 8, 8, CHANNELS), np.float32), jnp.zeros((3, 3, CHANNELS, CHANNELS), np.float32)
+    images, kernel = jnp.zeros((16, 8, 8, CHANNELS), np.float32), jnp.zeros((3, 3, CHANNELS, CHANNELS), np.float32)
     assert kernel_rows.is_faster(images, kernel, plane())
