@@ -226,11 +226,11 @@ def _has_model(use: Use) -> bool:
 def _own_file(use: Use) -> Callable[[str], bool]:
     """Return a function that tells the files of a training: the model and those of its epochs."""
     try:
-        model = os.path.normpath(str(TrainParameters(use.section).sgd.model_path))
+        model = os.path.abspath(str(TrainParameters(use.section).sgd.model_path))
     except ConfigError:
         return lambda path: False
     pattern = re.compile(re.escape(model) + r"(\.[0-9]+)?")
-    return lambda path: pattern.fullmatch(os.path.normpath(path)) is not None
+    return lambda path: pattern.fullmatch(os.path.abspath(path)) is not None
 
 
 def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -92,7 +92,7 @@ class Models:
 
     def script_writes(self, paths: Iterable[str]) -> None:
         """Note the files that the script of the current command writes; it writes no others."""
-        self._script = set(map(os.path.normpath, paths))
+        self._script = set(paths)
 
     def may_resume(self, is_own: Callable[[str], bool]) -> bool:
         """Return whether an earlier command, which is no training, may write one of the files of a training."""
@@ -116,7 +116,7 @@ class Models:
 
     def _is_output(self, name: str) -> bool:
         """Return whether an earlier command writes a file whose name begins with one of its values."""
-        return self.past_end(name) is None and is_output(name, self._written)
+        return self.past_end(name) is None and is_output(os.path.abspath(name), self._written)
 
     def _final(self, name: str) -> str:
         """Return the file of the whole training where `name` is that of one of its epochs; else `name`."""
@@ -150,7 +150,7 @@ class Models:
         if path and kept and exists(Path(path)):
             return
         self._networks.update(edited or {})
-        written = {*outputs(command), *(script or ())}
+        written = set(map(os.path.abspath, {*outputs(command), *(script or ())}))
         self._any_model = self._any_model or command.open or (script is None and runs_script(command))
         self._anything = self._anything or self._any_model or makes_anything(command)
         self._written.update(written)
