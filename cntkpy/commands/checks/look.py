@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,7 @@ from cntkpy.commands.checks.files import (
     unwritable_outputs,
 )
 from cntkpy.commands.checks.findings import Finding, diagnostics_of
-from cntkpy.commands.checks.models import Models
+from cntkpy.commands.checks.models import Models, whole_path
 from cntkpy.commands.checks.names import name_problems, shadow_problems
 from cntkpy.commands.checks.networks import computed_networks, network_problems
 from cntkpy.commands.checks.records import record_problems
@@ -226,11 +225,11 @@ def _has_model(use: Use) -> bool:
 def _own_file(use: Use) -> Callable[[str], bool]:
     """Return a function that tells the files of a training: the model and those of its epochs."""
     try:
-        model = os.path.abspath(str(TrainParameters(use.section).sgd.model_path))
+        model = whole_path(str(TrainParameters(use.section).sgd.model_path))
     except ConfigError:
         return lambda path: False
     pattern = re.compile(re.escape(model) + r"(\.[0-9]+)?")
-    return lambda path: pattern.fullmatch(os.path.abspath(path)) is not None
+    return lambda path: pattern.fullmatch(whole_path(path)) is not None
 
 
 def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

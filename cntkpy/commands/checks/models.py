@@ -116,7 +116,7 @@ class Models:
 
     def _is_output(self, name: str) -> bool:
         """Return whether an earlier command writes a file whose name begins with one of its values."""
-        return self.past_end(name) is None and is_output(os.path.abspath(name), self._written)
+        return self.past_end(name) is None and is_output(whole_path(name), self._written)
 
     def _final(self, name: str) -> str:
         """Return the file of the whole training where `name` is that of one of its epochs; else `name`."""
@@ -150,7 +150,7 @@ class Models:
         if path and kept and exists(Path(path)):
             return
         self._networks.update(edited or {})
-        written = set(map(os.path.abspath, {*outputs(command), *(script or ())}))
+        written = set(map(whole_path, {*outputs(command), *(script or ())}))
         self._any_model = self._any_model or command.open or (script is None and runs_script(command))
         self._anything = self._anything or self._any_model or makes_anything(command)
         self._written.update(written)
@@ -158,6 +158,11 @@ class Models:
             self._other_models.update(written)
         if path and network is not None:
             self._networks[os.path.normpath(path)] = network
+
+
+def whole_path(path: str) -> str:
+    """Return a path from the root, so that different texts of one file are equal."""
+    return str(Path(path).resolve())
 
 
 def _is_epoch(name: str) -> bool:
