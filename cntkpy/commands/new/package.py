@@ -141,7 +141,7 @@ def write_template(kind: str, name: str, words: dict[str, str], contents: Mappin
     }
     try:
         folder.mkdir()
-        for place, text in (texts | contents).items():
+        for place, text in {**texts, **contents}.items():
             with atomic_write(folder / place, "w", durable=False) as file:
                 file.write(text)
     except OSError as error:
