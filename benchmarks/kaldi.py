@@ -64,7 +64,7 @@ def rows(count: int, repeat: int) -> list[str]:
             "ours": lambda one=specifier: ours(one),
             "theirs": lambda one=specifier: theirs(one),
         }
-        a, b = ([one.processor for one in seconds] for seconds in peers.in_turns(calls, repeat).values())
+        a, b = ([turn.processor for turn in turns] for turns in peers.in_turns(calls, repeat).values())
         megabytes = Path(specifier[4:]).with_suffix(".ark").stat().st_size / 1e6
         speeds = [megabytes / statistics.median(times) for times in (a, b)]
         ratio = statistics.median(map(operator.truediv, b, a))

@@ -321,10 +321,10 @@ def table(
     argv: list[str] | None, about: str | None, cases: Mapping[str, Any], head: Sequence[str], kinds: tuple[Any, ...]
 ) -> str:
     """The heading and the text of a section, and the rows of the cases that words of the command line name."""
-    given = peers.options(about, list(cases), ROUNDS, SECONDS).parse_args(argv)
+    arguments = peers.options(about, list(cases), ROUNDS, SECONDS).parse_args(argv)
     lines = [*head, "", *HEADER]
-    for name in given.cases:
-        lines.append(row(cases[name], given.rounds, given.seconds, kinds))
+    for name in arguments.cases:
+        lines.append(row(cases[name], arguments.rounds, arguments.seconds, kinds))
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 

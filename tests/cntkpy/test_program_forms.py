@@ -439,7 +439,9 @@ def test_a_layer_whose_placeholders_were_replaced_is_a_model() -> None:
     x, y = C.input_variable(4), C.input_variable(3)
     with pytest.raises(UserError, match="is a Function, not Dense"):
         C.Trainer(model, C.squared_error(model(x), y), C.sgd([C.parameter(1)], 0.5))
-    criterion.replace_placeholders({one: y if one.name == "labels" else x for one in criterion.placeholders})
+    criterion.replace_placeholders(
+        {operand: y if operand.name == "labels" else x for operand in criterion.placeholders}
+    )
     trainer = C.Trainer(model, criterion, C.sgd(model.parameters, C.learning_parameter_schedule_per_sample(0.5)))
     trainer.train_minibatch({x: data, y: labels})
     gradient = data.T @ (1 / 3 - labels)  # of a softmax of equal values

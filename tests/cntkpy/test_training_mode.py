@@ -116,8 +116,8 @@ def test_what_changes_running_statistics() -> None:
         use()
         expected = mixed(expected, net.data)
         np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
-        for one in leave if use is change[-1] else leave[:4]:  # the others compile a program each time
-            one()
+        for call in leave if use is change[-1] else leave[:4]:  # the others compile a program each time
+            call()
         np.testing.assert_allclose(net.mean(), expected, rtol=1e-5)
 
 

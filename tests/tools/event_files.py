@@ -27,6 +27,6 @@ def graph(path: Path) -> dict[str, tuple[str, list[str], list[int]]]:
     """Operation, inputs and shape of each node of the graph."""
     (found,) = [GraphDef.FromString(event.graph_def) for event in events(path) if event.graph_def]
     return {
-        node.name: (node.op, list(node.input), [one.size for one in node.attr["_output_shapes"].list.shape[0].dim])
+        node.name: (node.op, list(node.input), [axis.size for axis in node.attr["_output_shapes"].list.shape[0].dim])
         for node in found.node
     }

@@ -1,4 +1,4 @@
-"""A configuration with several findings, in names and texts with other letters than ASCII, for tests of reports."""
+"""A configuration with several findings for tests of reports; names and texts have characters beyond ASCII."""
 
 MAIN = """\
 command = train

@@ -307,7 +307,8 @@ def makes_anything(command: Use) -> bool:
 def outputs(command: Use) -> Iterator[str]:
     """Yield the values of a command that may name outputs: a path, or the prefix of several paths.
 
-    Other texts, such as the name of a stream, are none: a file that begins with the same letters would not be missed.
+    The name of a stream and other texts name no output. If they did, a missing file whose name begins alike would
+    count as written.
     """
     for use in command.walk():
         writes = use.role.partition(" ")[0] in WRITING

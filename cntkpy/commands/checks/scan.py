@@ -18,9 +18,9 @@ TRAINING = TRAIN.names
 """The names of the action that trains."""
 
 
-def trains(use: Use) -> bool:
-    """Return whether a command trains."""
-    return not frozenset(TRAINING).isdisjoint(use.actions)
+def trains(command: "Use | Command") -> bool:
+    """Return whether one of the actions of a command is a training."""
+    return any(action in TRAINING for action in command.actions)
 
 
 class Command(NamedTuple):
@@ -33,7 +33,7 @@ class Command(NamedTuple):
     @property
     def trains(self) -> bool:
         """True if one of the actions is a training."""
-        return any(action in TRAINING for action in self.actions)
+        return trains(self)
 
 
 def scan_commands(

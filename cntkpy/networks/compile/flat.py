@@ -134,9 +134,8 @@ def flat_parameters(network: ValidatedNetwork, names: Iterable[str], shared: Map
         and shared.get(node.name) is not None
         and node.name not in by_rows
         and node not in plan.outputs
-        and (
-            read or _is_matrix(node)
-        )  # XLA sums up the gradient of a bias inside its update, and rounds there otherwise
+        # XLA sums up the gradient of a bias inside of its update: in a vector it would round in another place.
+        and (read or _is_matrix(node))
         and 0 < math.prod(node.shape or (0,)) < MOST_ELEMENTS
     }
     groups: dict[Hashable, list[Matrix]] = {}

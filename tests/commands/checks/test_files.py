@@ -115,7 +115,7 @@ test = [ action = test ; reader = [ file = NAME ] ]
 
 @pytest.mark.parametrize("name", ["y.ctf", "yes/test.ctf", "more.ctf"])
 def test_a_missing_file_that_begins_as_a_model_or_a_stream(name: str, cntkpy) -> None:
-    """The command before writes the model `m`, which is no beginning of `more.ctf`, and reads a stream `y`."""
+    """A missing file is an error after a command that writes the model `m` and reads a stream `y`."""
     text = OF_TWO.replace("NAME", name).replace("STREAM", "format = dense ; alias = y")
     files = {"m.cntk": text, "train.ctf": "|features 1 0 |y 1 0\n"}
     checked = cntkpy("check", "--data", "m.cntk", files=files)

@@ -159,7 +159,7 @@ def _assert_close(got, expected):
 
 
 AT_ONCE = 12
-"""How many cases are one program: a program for each of them takes twice as long to compile."""
+"""Number of cases in one program. A program for each case takes twice as long to compile."""
 
 
 @functools.cache

@@ -40,7 +40,8 @@ def feeds(exported):
 def test_labels_and_criteria_are_left_out():
     exported, model = exported_model(MLP, "z")
     assert feeds(exported) == {"features"}
-    assert [one.kind for one in exported.graph.operators] == [*("MatMul", "Reshape", "Add", "Sigmoid", "MatMul", "Add")]
+    kinds = [operation.kind for operation in exported.graph.operators]
+    assert kinds == ["MatMul", "Reshape", "Add", "Sigmoid", "MatMul", "Add"]
     assert {"W0", "b0"} < {one.name for one in model.graph.initializer}
 
 

@@ -210,8 +210,8 @@ def test_numbers_that_would_divide_by_zero_never_end_or_undo_the_training(settin
 
 def test_negative_weights_change_nothing_and_are_told() -> None:
     p = sgd("learningRatesPerMB=1;L1RegWeight=-1;L2RegWeight=0.5;gaussianNoiseInjectStd=-2")
-    found = regularisation(p, Network())
-    assert (found.l1, found.l2, found.noise) == (0, 0.5, 0)
+    weights = regularisation(p, Network())
+    assert (weights.l1, weights.l2, weights.noise) == (0, 0.5, 0)
     assert [(name, message) for name, message, _ in p.idle()] == [
         ("L1RegWeight", "-1 has no effect: it is negative"),
         ("gaussianNoiseInjectStd", "-2 has no effect: it is negative"),

@@ -143,14 +143,14 @@ def test_parameters_with_numbers_of_their_own_stay_alone() -> None:
 
     Of t minibatches of n samples it is n (1 - exp(-t n / N)): here n = 6, two sequences on three time steps.
     """
-    training, other = Training(rule=fsadagrad(100.0, 1.0)), Training(rule=fsadagrad(100.0, 1.0))
+    training, resumed = Training(rule=fsadagrad(100.0, 1.0)), Training(rule=fsadagrad(100.0, 1.0))
     training.go_on()
     updates = {name: {key: np.array(a) for key, a in u.items()} for name, u in training.step.updates().items()}
     fresh = sorted(updates)[0]
     del updates[fresh]
     values = {name: np.array(value) for name, value in training.step.trained_values().items()}
-    assert training.vectors() and other.step.begin(values, updates) == [] and not other.vectors()
-    other.go_on()
-    sums = {name: float(u["c"]) for name, u in other.step.updates().items()}
+    assert training.vectors() and resumed.step.begin(values, updates) == [] and not resumed.vectors()
+    resumed.go_on()
+    sums = {name: float(u["c"]) for name, u in resumed.step.updates().items()}
     np.testing.assert_allclose(sums.pop(fresh), 6 * (1 - np.exp(-0.12)), rtol=1e-12)
     np.testing.assert_allclose(list(sums.values()), 6 * (1 - np.exp(-0.24)), rtol=1e-12)

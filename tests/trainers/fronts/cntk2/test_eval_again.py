@@ -95,9 +95,9 @@ def test_results_do_not_change_with_the_data() -> None:
     x = C.input_variable(1 << 10)
     z: Any = C.combine([x * 1, C.reshape(x, (2, 512))])
     data = np.ones((1 << 9, 1 << 10), np.float32)
-    before = [value for _ in range(4) for value in z.eval({x: data}).values()]
+    earlier_values = [value for _ in range(4) for value in z.eval({x: data}).values()]
     data[:] = 2
-    assert all((value == 1).all() for value in before)
+    assert all((value == 1).all() for value in earlier_values)
     assert all((value == 2).all() for value in z.eval({x: data}).values())
 
 

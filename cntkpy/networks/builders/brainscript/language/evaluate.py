@@ -190,9 +190,7 @@ class Evaluator:
     def force(self, delayed: Delayed, place: Place) -> Result:
         """Return the value of a delayed expression, which `place` asks for, or the step that gives it."""
         if delayed.value is PENDING and type(delayed.expression) in AT_ONCE:
-            delayed.value = self._meaning[type(delayed.expression)](
-                self, delayed.expression, delayed.scope, delayed.path
-            )
+            delayed.value = self.step(delayed.expression, delayed.scope, delayed.path)
         return delayed.value if delayed.value is not PENDING else self._forced(delayed, place)
 
     def _forced(self, delayed: Delayed, place: Place) -> Step:
@@ -207,7 +205,7 @@ class Evaluator:
         delayed.busy = True
         self.messages.forcing.append(delayed)
         try:
-            value = self._meaning[type(delayed.expression)](self, delayed.expression, delayed.scope, delayed.path)
+            value = self.step(delayed.expression, delayed.scope, delayed.path)
             if type(value) is STEP:
                 value = yield value
             delayed.value = value
