@@ -32,6 +32,7 @@ MADE = {
     "cntkpy.commands.runs.table": [re.compile(r"(?<![^/\s\"])a(?![^/\s\"])"), re.compile(r"(?<![\w.])a(?![\w.])")],
     "cntkpy.commands.projects.project": [_pattern("**/a*b*.cntk")],
     "cntkpy.commands.tools.help": [re.compile(r"^## CK010\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)],
+    "cntkpy.commands.checks.names": [re.compile(r"a", re.IGNORECASE)],
     "cntkpy.commands.checks.look": [re.compile(r"m(\.[0-9]+)?")],
     "cntkpy.commands.editor.occurrences": [re.compile(r"\bx\b")],
     "cntkpy.commands.actions.dump_node": [],  # the user's own
