@@ -46,6 +46,8 @@ class Models:
         self._written: set[str] = set()
         self._trained: dict[str, int] = {}
         """Files of models that commands make, with the number of epochs: each but the last has a file of its own."""
+        self._names: dict[str, str] = {}
+        """The same files as the commands name them, for hints; all other paths here are whole."""
         self._anything = False
         self._edited: dict[str, Network] | None = None
         """Models that the script of the command at hand saves, if all of it is known."""
@@ -62,7 +64,7 @@ class Models:
             ModelToCome: an earlier command may write it, and its network is not known.
             UserError: there is no such file, or it is not a model; it is one of another program, and NumPy is missing.
         """
-        name = os.path.normpath(path)
+        name = whole_path(path)
         if self._final(name) in self._networks:
             return self._networks[self._final(name)]
         if self._anything or self._is_output(name):
@@ -80,7 +82,7 @@ class Models:
 
     def of_file(self, path: str, precision: str) -> Network:
         """Return the network of a file as `load` does, but one that may be changed."""
-        name = self._final(os.path.normpath(path))
+        name = self._final(whole_path(path))
         if name not in self._networks:
             return self.load(path, precision)
         from cntkpy.networks.files.model_file import as_reread
@@ -100,23 +102,23 @@ class Models:
 
     def has_saved(self, networks: Mapping[str, Network]) -> None:
         """Note the models that the script of the current command saves, by files; it writes no other model."""
-        self._edited = dict(networks)
+        self._edited = {whole_path(path): network for path, network in networks.items()}
 
     def built(self, path: str) -> Network | None:
         """Return the network that a builder of an earlier command makes for this file, if that is known."""
-        return None if self._anything else self._networks.get(os.path.normpath(path))
+        return None if self._anything else self._networks.get(whole_path(path))
 
     def is_missing(self, path: str) -> bool:
         """Return whether there is no such file and no earlier command may write it."""
         if is_url(path):  # it is not asked for
             return False
-        name = os.path.normpath(path)
+        name = whole_path(path)
         known = self._anything or self._final(name) in self._networks or self._is_output(name)
         return not known and not exists(Path(path))
 
     def _is_output(self, name: str) -> bool:
         """Return whether an earlier command writes a file whose name begins with one of its values."""
-        return self.past_end(name) is None and is_output(whole_path(name), self._written)
+        return self._past_end(name) is None and is_output(name, self._written)
 
     def _final(self, name: str) -> str:
         """Return the file of the whole training where `name` is that of one of its epochs; else `name`."""
@@ -125,20 +127,23 @@ class Models:
 
     def past_end(self, path: str) -> str | None:
         """Return the model of an earlier training if `path` is that of its last epoch, without a number, or later."""
-        name = os.path.normpath(path)
+        whole = self._past_end(whole_path(path))
+        return None if whole is None else self._names[whole]
+
+    def _past_end(self, name: str) -> str | None:
         whole = name.rpartition(".")[0]
         epochs = self._trained.get(whole, 0)
         return whole if epochs and _is_epoch(name) and self._final(name) == name else None
 
     def near(self, path: str) -> str | None:
         """Return the model of an earlier command whose name is nearly the same, but for numbers."""
-        name = nearest(os.path.normpath(path), self._trained, NEAR)
+        name = nearest(os.path.normpath(path), self._names.values(), NEAR)
         return name if name and re.sub("[0-9]", "", name) != re.sub("[0-9]", "", os.path.normpath(path)) else None
 
     def may_write(self, message: str) -> bool:
         """Return whether an earlier command may write the file that a message is about."""
         named = NAMED.search(message)
-        return self._anything or (named is not None and self._is_output(os.path.normpath(named[1])))
+        return self._anything or (named is not None and self._is_output(whole_path(named[1])))
 
     def pass_command(self, command: Use, network: Network | None) -> None:
         """Take account of what a command leaves behind; `network` is what its builder makes, if that is known."""
@@ -146,7 +151,8 @@ class Models:
         script, self._script = self._script, None
         path, epochs, kept = _model_of(command)
         if path:
-            self._trained[os.path.normpath(path)] = epochs
+            self._trained[whole_path(path)] = epochs
+            self._names[whole_path(path)] = os.path.normpath(path)
         if path and kept and exists(Path(path)):
             return
         self._networks.update(edited or {})
@@ -157,7 +163,7 @@ class Models:
         if OTHER_MODELS & set(command.actions):
             self._other_models.update(written)
         if path and network is not None:
-            self._networks[os.path.normpath(path)] = network
+            self._networks[whole_path(path)] = network
 
 
 def whole_path(path: str) -> str:

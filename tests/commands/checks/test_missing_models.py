@@ -1,5 +1,7 @@
 """Models that no command before makes: a hint, a warning where the name is nearly that of one that is made."""
 
+from os.path import normpath
+
 import pytest
 
 CONFIG = """\
@@ -84,3 +86,18 @@ train = [ action = train ; modelPath = m
     assert "m.cntk:6:77: hint: m.cntk:train:reader:wordmap: 'no.map': no such file" in got.out
     assert "hint: m.cntk:train:reader:labels:token: 'no.txt': no such file" in got.out
     assert got.out.count("[CK060]") == 2
+
+
+@pytest.mark.parametrize("path", ["{here}/out/m.dnn", "out/../out/m.dnn", "linked/m.dnn"])
+def test_a_model_has_many_paths(path: str, cntkpy, tmp_path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "linked").symlink_to("out")
+    config = CONFIG.replace("out/m.dnn", path.format(here=tmp_path))
+    use = "use = [ action = write ; outputNodeNames = zz ; outputPath = o ; modelPath = out/m.dnn ]\n"
+    last = DUMP.replace("use", "last") + "out/m.dnn.2 ]\n"
+    config = config.replace("train:use", "train:use:last") + use + last
+    found = cntkpy("check", "m.cntk", files={"m.cntk": config, **DATA}).out
+    assert "the network has no node 'zz' - did you mean 'z'? [CK051]" in found
+    assert (
+        f"there is no model out/m.dnn.2 - the last epoch is saved as '{normpath(path.format(here=tmp_path))}'" in found
+    )

@@ -135,26 +135,33 @@ class CsvText:
         """
         content = self.content(block)
         options = arrow_csv()
-        try:
-            return options.read_csv(
-                arrow().BufferReader(content),
-                options.ReadOptions(use_threads=threads, block_size=len(content) + 1, column_names=self.names),
-                options.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=_skip_blank
-                ),
-                options.ConvertOptions(
-                    column_types={name: kind for name, kind in zip(self.names, kinds, strict=True) if kind is not None},
-                    include_columns=list(columns),
-                    null_values=list(MISSING),
-                    strings_can_be_null=False,
-                ),
-            )
-        except broken() as error:
-            for _ in self.rows(block):
-                pass  # says which line it is
-            reason = " ".join(str(error).split()).rstrip(".")[:300]
-            message = f"{self.path}: the rows from line {block.line + 1} on cannot be read as a table: {reason}."
-            raise DataError(message, path=self.path, line=block.line + 1) from None
+        convert = options.ConvertOptions(
+            column_types={name: kind for name, kind in zip(self.names, kinds, strict=True) if kind is not None},
+            include_columns=list(columns),
+            null_values=list(MISSING),
+            strings_can_be_null=False,
+        )
+        error = None
+        # Rows of blanks need a handler, which pyarrow calls with a text: where that is none, Python prints a traceback.
+        for handler in (None, _skip_blank):
+            try:
+                return options.read_csv(
+                    arrow().BufferReader(content),
+                    options.ReadOptions(use_threads=threads, block_size=len(content) + 1, column_names=self.names),
+                    options.ParseOptions(
+                        delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=handler
+                    ),
+                    convert,
+                )
+            except broken() as refusal:
+                error = refusal
+            if not _is_text(content):
+                break
+        for _ in self.rows(block):
+            pass  # says which line it is
+        reason = " ".join(str(error).split()).rstrip(".")[:300]
+        message = f"{self.path}: the rows from line {block.line + 1} on cannot be read as a table: {reason}."
+        raise DataError(message, path=self.path, line=block.line + 1)
 
     def _unclosed(self, position: int, line: int) -> DataError:
         """Return the error of a quote that is not closed in the last block of the file."""
@@ -296,6 +303,15 @@ def _check_header(path: str, header: Sequence[str]) -> None:
         if name in names:
             raise DataError(f"{path}: two columns are called '{name}'", path=path, hint="rename one")
         names.add(name)
+
+
+def _is_text(content: bytes) -> bool:
+    """Return whether bytes are text in UTF-8."""
+    try:
+        str(content, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _skip_blank(row: Any) -> str:
