@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from itertools import accumulate, repeat
 from pathlib import Path
@@ -54,6 +54,11 @@ class Source:
     def __repr__(self) -> str:
         return f"Source({self.name!r})"
 
+    @property
+    def identity(self) -> Hashable:
+        """All that tells this source from others, for comparisons."""
+        return self.name, self.text, self.path, self.argument, str(self.included_at), self.url
+
     @cached_property
     def lines(self) -> list[str]:
         """The lines without their ends and without byte order marks."""
@@ -75,6 +80,13 @@ class Use(NamedTuple):
     """Length of `$name$` in the text that uses it."""
     inner: tuple[Use, ...] = ()
     """The variables that were put into its own text."""
+
+    @property
+    def identity(self) -> Hashable:
+        """The variable and its text with their places, for comparisons."""
+        assert isinstance(self.span.source, Source)
+        place = self.span.source.identity, self.span.line, self.span.column, self.span.length
+        return self.name, self.text, place, self.length, tuple(use.identity for use in self.inner)
 
 
 class Place(NamedTuple):
@@ -105,6 +117,11 @@ class Text:
     def has_uses(self) -> bool:
         """True when a variable was put in somewhere."""
         return bool(self._map.uses)
+
+    @property
+    def identity(self) -> Hashable:
+        """The string and the places of its characters, for comparisons."""
+        return self.string, self._map.identity
 
     def span(self, offset: int, length: int = 1) -> Span:
         """Return the place of the character at `offset`; past the end, the place after the last character."""
@@ -142,6 +159,17 @@ class SourceMap:
         self.sources: list[Source] = []
         self.uses: dict[int, Use] = {}
         """The variable that follows a stretch, by its index."""
+
+    @property
+    def identity(self) -> Hashable:
+        """The places of all stretches, for comparisons."""
+        numbers = {source: number for number, source in enumerate(dict.fromkeys(self.sources))}
+        return (
+            *(places.tobytes() for places in (self.starts, self.lines, self.columns)),
+            tuple(source.identity for source in numbers),
+            tuple(numbers[source] for source in self.sources),
+            tuple((index, use.identity) for index, use in self.uses.items()),
+        )
 
 
 class TextBuilder:

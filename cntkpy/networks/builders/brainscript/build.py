@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.cntk_config.base.source import Text
 from cntkpy.cntk_config.parameters import ConfigValue
 from cntkpy.networks.builders.brainscript.graph import Built, graph_of
 from cntkpy.networks.builders.brainscript.loading import Load
@@ -38,44 +40,50 @@ def build_brainscript(value: ConfigValue, precision: str, seeds: SeedCounter) ->
     return built.network
 
 
-def check_brainscript(
-    value: ConfigValue, precision: str, load: Load = load_model
-) -> tuple[Built | None, list[UserError]]:
-    """Return the network without the values of its random parameters, for looking at its names and shapes; nothing is
-    printed.
+class Checked(NamedTuple):
+    """A program that was looked at.
+
+    Attributes:
+        program: what can be read of it; None if nothing can be.
+        built: its network; None if there are mistakes.
+        errors: its mistakes.
+    """
+
+    program: Program | None
+    built: Built | None
+    errors: list[UserError]
+
+
+def check_program(text: Text, names: Mapping[str, float | str], precision: str, load: Load = load_model) -> Checked:
+    """Look at the names and shapes of a program, without the values of its random parameters; nothing is printed.
 
     Args:
-        value: the section or file names of the builder.
+        text: its text, with included files.
+        names: `deviceId` and `traceLevel`.
         precision: a key of `cntkpy.networks.graph.precision.PRECISIONS`.
         load: gives the networks of model files; what it raises besides a `UserError` is passed on.
-
-    Returns:
-        The network, and its mistakes; None if there are any.
-
-    Raises:
-        ConfigError: the text or an included file cannot be read.
     """
     mistakes = Mistakes()
-    program = mistakes.program(text_of(value))
+    program = mistakes.program(text)
     if program is None:
-        return None, mistakes.errors
+        return Checked(None, None, mistakes.errors)
     evaluator = evaluator_with(SeedCounter(), load)
     evaluator.prints = False
     precision = known_precision(precision)
-    built = mistakes.network(program, evaluator, {**program_names(value.scope), "precision": precision}, precision)
-    return None if mistakes.errors else built, mistakes.errors
+    built = mistakes.network(program, evaluator, {**names, "precision": precision}, precision)
+    return Checked(program, None if mistakes.errors else built, mistakes.errors)
 
 
 def outline_brainscript(value: ConfigValue, precision: str) -> Built:
-    """Return the network without the values of its random parameters, as `check_brainscript` does.
+    """Return the network without the values of its random parameters, as `check_program` does.
 
     Raises:
         UserError: the first mistake.
     """
-    built, errors = check_brainscript(value, precision)
-    if built is None:
-        raise errors[0]
-    return built
+    checked = check_program(text_of(value), program_names(value.scope), precision)
+    if checked.built is None:
+        raise checked.errors[0]
+    return checked.built
 
 
 def build_program(program: Program, precision: str, seeds: SeedCounter, names: Mapping[str, float | str]) -> Built:

@@ -6,16 +6,18 @@ from collections.abc import Generator, Iterator
 
 from cntkpy.cntk_config import ConfigValue
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, nearest
-from cntkpy.networks.builders.brainscript.build import check_brainscript
+from cntkpy.networks.builders.brainscript.build import check_program
+from cntkpy.networks.builders.brainscript.known import Description, KnownNetworks
 from cntkpy.networks.builders.brainscript.language.syntax import ArrayLiteral, Call, Name, New, RecordLiteral
 from cntkpy.networks.builders.brainscript.network import SPECIAL
 from cntkpy.networks.builders.brainscript.outline import outline_of
-from cntkpy.networks.builders.brainscript.program import taken_by_library
-from cntkpy.networks.builders.brainscript.source import program_of
+from cntkpy.networks.builders.brainscript.program import Program, taken_by_library
+from cntkpy.networks.builders.brainscript.source import program_names, text_of
 from cntkpy.networks.builders.check import CheckContext, CheckedNetwork
 from cntkpy.networks.builders.ndl.groups import ARRAYS
-from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.networks.graph.network import Network
 
+KNOWN = KnownNetworks()
 EFFECTS = ("Print", "Debug", "Fail")
 """Functions that are called for what they do, not for a value."""
 MIN_SIMILARITY = 0.85
@@ -28,24 +30,35 @@ def check_network(value: ConfigValue, context: CheckContext) -> Generator[Diagno
     Raises:
         UserError: The text cannot be read.
     """
-    built, errors = check_brainscript(value, context.precision, context.load)
-    yield from (error.diagnostic for error in errors)
-    if built is None:
-        return None
-    yield from built.warnings
-    record = _record(value)
-    if context.strict and record is not None:
-        yield from _unused(value, record, built.network, set(context.named))
+    text, names = text_of(value), program_names(value.scope)
+    key = text.identity, tuple(names.items()), context.precision
+    description = KNOWN.get(key)
+    if description is None:
+        loaded: list[str] = []
+
+        def load(path: str, precision: str) -> Network:
+            loaded.append(path)
+            return context.load(path, precision)
+
+        program, built, errors = check_program(text, names, context.precision, load)
+        yield from (error.diagnostic for error in errors)
+        if program is None or built is None:
+            return None
+        description = Description(built.network, built.warnings, _record(program), value.span)
+        if not loaded:
+            KNOWN.keep(key, description)
+    yield from description.warnings
+    if context.strict and description.record is not None:
+        yield from _unused(description, description.record, set(context.named))
     return CheckedNetwork(
-        lambda: built.network,
-        aliases=_aliases(record) if record is not None else {},
+        lambda: description.network,
+        aliases=_aliases(description.record) if description.record is not None else {},
         reads_all_streams=True,
     )
 
 
-def _record(value: ConfigValue) -> RecordLiteral | None:
+def _record(program: Program) -> RecordLiteral | None:
     """Return the text of a network, if that is a record."""
-    program = program_of(value)
     record = program.expression.record if isinstance(program.expression, New) else program.expression
     return record if isinstance(record, RecordLiteral) else None
 
@@ -62,17 +75,15 @@ def _aliases(record: RecordLiteral) -> dict[str, str]:
     return aliases
 
 
-def _unused(
-    value: ConfigValue, record: RecordLiteral, network: ValidatedNetwork, named: set[str]
-) -> Iterator[Diagnostic]:
+def _unused(description: Description, record: RecordLiteral, named: set[str]) -> Iterator[Diagnostic]:
     """Report members that nothing refers to, and that are not nodes of a group."""
-    outline = outline_of(record)
-    grouped = {node.name for members in network.groups.values() for node in members}
+    outline, span = outline_of(record), description.span
+    grouped = {node.name for members in description.network.groups.values() for node in members}
     used, known = outline.used(), grouped | named | taken_by_library() | set(SPECIAL)
     for name, member in outline.members.items():
         call = member.value
         acts = isinstance(call, Call) and isinstance(call.function, Name) and call.function.name in EFFECTS
-        included = value.span is not None and member.place.span.source is not value.span.source
+        included = span is not None and member.place.span.source is not span.source
         if not (member in used or acts or included or name in known):
             yield _unused_member(name, member.place.span)
 
