@@ -6,7 +6,7 @@ old; FutureValue looks ahead. A loop (strongly connected component through delay
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -313,12 +313,28 @@ def _scan_early(
     def wrapped(carry: Any, now: Any) -> tuple[Any, Any]:
         (past, read), (following, (sequences, *by_step)) = carry, now
         past, results = step(past, (sequences, read, *by_step))
-        return (past, at(following)), results
+        return (past, at(_known_after(following, past.values(), steps))), results
 
     following = np.arange(steps) + (-1 if backwards else 1)
     numbers = np.clip(following, 0, steps - 1).astype(np.int32)
     first = (start, at(steps - 1 if backwards else 0))
     return jax.lax.scan(wrapped, first, (numbers, slices), steps, reverse=backwards)[1]
+
+
+def _known_after(number: Array, values: Iterable[Array], steps: int) -> Array:
+    """Return the number of a step unchanged, by a program that computes values first.
+
+    Without this order XLA copies an array of the carry twice at each step: before its last use the next one is written.
+
+    Args:
+        number: of a step.
+        values: their signs are part of a limit that the number never reaches.
+        steps: their number.
+    """
+    for value in values:
+        is_negative = jnp.any(jnp.signbit(value.ravel()[:1]))
+        number = jnp.minimum(number, steps - 1 + is_negative.astype(number.dtype))
+    return number
 
 
 def run_loop(plan: Plan, loop: list[Node], values: dict[Node, Array], context: Context) -> dict[Node, Array]:

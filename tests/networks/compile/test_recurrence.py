@@ -64,6 +64,20 @@ def test_a_loop(sketch, helpers, kind, sign, steps):
     np.testing.assert_allclose(found["h"][mask], h[mask], rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["PastValue", "FutureValue"])
+def test_a_step_copies_nothing_that_it_adds_to_its_products(sketch, helpers, kind):
+    loop(sketch, kind, 1)
+    mask, start, end = helpers.grid([[3, 2], 5, 4])
+    sketch.network.validate()
+    function = jax.jit(compile_network(sketch.network, ["h"]))
+    batch = Batch({"x": np.ones((*mask.shape, 2))}, mask, start, end)
+    lowered = function.lower(network_parameters(sketch.network), network_state(sketch.network), batch)
+    program = lowered.compile().as_text()
+    sums = f"f64[{mask.shape[1]},2]{{1,0}}"
+    assert f" {sums} get-tuple-element(" in program  # the steps carry them
+    assert f" {sums} copy(" not in program
+
+
 def test_products_of_one_operand_are_joined_and_give_the_same(sketch, helpers):
     """Two products with the same delayed operand are one product per step; the sums do not change by it."""
     x = sketch.input("x", 2)
