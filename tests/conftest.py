@@ -139,6 +139,17 @@ def disks_need_not_keep_what_tests_write() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def the_c_library_keeps_what_was_freed() -> Iterator[None]:
+    """Each program that is compiled gives freed memory back twice, and the next one takes it anew: a twentieth of the
+    time in a worker that is some minutes old. Processes that tests start do as for users."""
+    from cntkpy.cntk_config.base.systems import memory
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "release_freed", lambda: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def work_without_kernels() -> None:
     """Little data are read as in a new process, whatever the tests before have read; see
