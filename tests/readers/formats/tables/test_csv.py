@@ -256,6 +256,24 @@ def test_errors_name_the_line(rows: str, message: str, hint: str, before: int, m
 
 @pytest.mark.malformed
 @pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        ("x,y\n1,a\n".encode("utf-16"), "a.csv:1 is not text in UTF-8", "iconv -f utf-16 -t utf-8"),
+        ("x,y\n1,é\n".encode("latin-1"), "a.csv:2 is not text in UTF-8", "iconv -f latin1 -t utf-8"),
+        (b'x,y\n1,a\n\n2,"b\n3,c\n', "a.csv:4: a quote in this row is not closed", "quotes within it are doubled"),
+        (b'"x,y\n1,a\n', "a.csv:1: a quote in this row is not closed", "quotes within it are doubled"),
+        (b'\n"x" c,y\n1,a\n', "a.csv:2: the quotes in this row are wrong", "quotes within it are doubled"),
+    ],
+)
+def test_encodings_and_quotes(content: bytes, message: str, hint: str) -> None:
+    Path("a.csv").write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read("a.csv", "x:1", "y:4:sparse")
+    assert message in str(caught.value) and hint in (caught.value.hint or "")
+
+
+@pytest.mark.malformed
+@pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
         ("", "a.csv has no rows", ""),

@@ -31,6 +31,8 @@ class TextBlock(NamedTuple):
     line: int
 
 
+_NOT_CLOSED = "unexpected end of data"
+"""What the module csv says of a text that ends within quotes."""
 _START = TextBlock(0, 1 << 20, 0)
 """The start of a file, for messages."""
 
@@ -164,13 +166,7 @@ class CsvText:
         if len(ends):
             begin = int(ends[-1])
             last += lines_in(content[:begin])
-        return DataError(
-            f"{self.path}:{last + 1}: a quote in this row is not closed, so {self.path} cannot be read as a table: "
-            "unexpected end of data",
-            path=self.path,
-            line=last + 1,
-            hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
-        )
+        return _no_row(self.path, last + 1, _NOT_CLOSED)
 
     def _first_line(self) -> str:
         with self._text() as file:
@@ -216,7 +212,8 @@ class CsvText:
         except UnicodeDecodeError as error:
             raise _not_text(self.path, self.data, error, block) from None
         except csv.Error as error:
-            raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
+            line = block.line + held[1] + 1
+            raise _no_row(self.path, line, str(error)) from None
 
     def _text(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.data.stream(), encoding="utf-8-sig", newline="")
@@ -232,6 +229,17 @@ def _too_long(path: str, line: int) -> DataError:
     )
 
 
+def _no_row(path: str, line: int, reason: str) -> DataError:
+    """Return the error of quotes in the row that begins in a line, with the reason that the module csv tells."""
+    what = "a quote in this row is not closed" if reason == _NOT_CLOSED else "the quotes in this row are wrong"
+    return DataError(
+        f"{path}:{line}: {what}, so {path} cannot be read as a table: {reason}",
+        path=path,
+        line=line,
+        hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
+    )
+
+
 def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: TextBlock) -> DataError:
     """Return the error of bytes that are no text, with their line if they are in the block."""
     content = data.bytes(block.begin, block.size)
@@ -241,7 +249,8 @@ def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: Text
     except UnicodeDecodeError as inside:
         line = block.line + lines_in(content[: inside.start]) + 1
     where = path if line is None else f"{path}:{line}"
-    hint = "save it as UTF-8, for instance: iconv -f latin1 -t utf-8"
+    encoding = "utf-16" if data.bytes(0, 2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
+    hint = f"save it as UTF-8, for instance: iconv -f {encoding} -t utf-8"
     return DataError(f"{where} is not text in UTF-8: {error.reason}", path=path, line=line, hint=hint)
 
 
