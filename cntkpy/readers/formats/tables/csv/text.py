@@ -33,6 +33,8 @@ class TextBlock(NamedTuple):
 
 _NOT_CLOSED = "unexpected end of data"
 """What the module csv says of a text that ends within quotes."""
+_GOES_ON = "a cell goes on behind its last quote"
+"""What pyarrow reads as one text, without the quotes, and the module csv refuses."""
 _START = TextBlock(0, 1 << 20, 0)
 """The start of a file, for messages."""
 
@@ -78,17 +80,20 @@ class CsvText:
         """Yield all rows but the header, in blocks of at most `BLOCK_BYTES`.
 
         Raises:
-            DataError: a row is longer, or a quote is not closed.
+            DataError: a row is longer, a quote is not closed, or a cell goes on behind its last quote.
         """
         position, line, header = 0, 0, self.header is not None
         while content := self.data.bytes(position, BLOCK_BYTES):
             whole = len(content) < BLOCK_BYTES  # it goes to the end of the file
-            ends, unclosed = rows_in(content, self.delimiter)
+            ends, unclosed, torn = rows_in(content, self.delimiter)
             if whole and unclosed:
                 raise self._unclosed(position, line)
             size = len(content) if whole else int(ends[-1]) if len(ends) else 0
             if not size:
                 raise _too_long(self.path, line)
+            if 0 <= torn < size:
+                row = max(ends[ends <= torn].tolist(), default=0)
+                raise _no_row(self.path, line + lines_in(content[:row]) + 1, _GOES_ON)
             begin = 0
             if header:
                 begin = _end_of_first_row(content, [*ends.tolist(), size], self.delimiter)
