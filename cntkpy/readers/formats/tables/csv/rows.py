@@ -13,7 +13,7 @@ _QUOTED = {
     sign: re.compile(rb'(?:\A|(?<=[%b\r\n]))"(?:[^"]++|"")*+("|\Z)' % sign.encode(), re.DOTALL) for sign in DELIMITERS
 }
 _AFTER = {sign: re.compile(rb"[ \t]*(?:[%b\r\n]|\Z)" % sign.encode()) for sign in DELIMITERS}
-"""What follows a quoted cell."""
+"""A match stands behind a quoted cell."""
 
 
 class Rows(NamedTuple):
@@ -44,12 +44,12 @@ def rows_in(content: bytes, delimiter: str) -> Rows:
     if b'"' not in content:
         return Rows(ends + 1, False)
     torn = -1
-    if (found := _regular(codes, ord(delimiter))) is None:
-        found = _any(content, delimiter)
+    if (quoted := _regular(codes, ord(delimiter))) is None:
+        quoted = _any(content, delimiter)
         after = _AFTER[delimiter]
-        closed = zip(found[0].tolist(), found[1].tolist(), strict=False)  # the last text may have no end
+        closed = zip(quoted[0].tolist(), quoted[1].tolist(), strict=False)  # the last text may have no end
         torn = next((start for start, stop in closed if not after.match(content, stop + 1)), -1)
-    starts, stops, unclosed = found
+    starts, stops, unclosed = quoted
     outside = np.searchsorted(starts, ends) == np.searchsorted(stops, ends)
     return Rows(ends[outside] + 1, unclosed, torn)
 
