@@ -236,9 +236,9 @@ def _too_long(path: str, line: int) -> DataError:
 
 def _no_row(path: str, line: int, reason: str) -> DataError:
     """Return the error of quotes in the row that begins in a line, with the reason that the module csv tells."""
-    what = "a quote in this row is not closed" if reason == _NOT_CLOSED else "the quotes in this row are wrong"
+    fault = "a quote in this row is not closed" if reason == _NOT_CLOSED else "the quotes in this row are wrong"
     return DataError(
-        f"{path}:{line}: {what}, so {path} cannot be read as a table: {reason}",
+        f"{path}:{line}: {fault}, so {path} cannot be read as a table: {reason}",
         path=path,
         line=line,
         hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
