@@ -181,3 +181,19 @@ t = [ action = train ; SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRates
     out = cntkpy("check", "--select", "CK056", "main.cntk", files={"main.cntk": text}).out
     assert "the first layer has 143 elements, but the stream 'features' has" in out
     assert ("contextWindow=" in out) == bool(advice) and advice in out, out
+
+
+@pytest.mark.parametrize(("given", "reported"), [("labelDim=2", ""), ("labelDim=3", ""), ("", ""), ("labelDim=4", "4")])
+def test_label_dim_of_lines_is_raised_to_the_mapping_file(cntkpy, given: str, reported: str) -> None:
+    """The vector of a label has an element for every line of the mapping file (readers-legacy.md, 1.2)."""
+    text = f"""command = t
+modelPath = m
+t = [ action = train ; SGD = [ maxEpochs = 1 ; minibatchSize = 2 ; learningRatesPerSample = 0.1 ]
+ SimpleNetworkBuilder = [layerSizes=1:3;trainingCriterion=CrossEntropyWithSoftmax;evalCriterion=ErrorPrediction]
+ reader = [ readerType = UCIFastReader ; file = d.txt ; features = [dim=1;start=1]
+  labels = [{given} ; labelType=Category ; labelMappingFile=m.map] ] ]
+"""
+    files = {"main.cntk": text, "d.txt": "a 1\nb 2\nc 3\n", "m.map": "a\nb\nc\n"}
+    out = cntkpy("check", "--data", "--select", "CK056", "main.cntk", files=files).out
+    assert ("the stream 'labels' has" in out) == bool(reported), out
+    assert not reported or f"'labels' has {reported}" in out, out

@@ -147,7 +147,9 @@ class _Reader:
         message, hint = {
             k.BAD_NUMBER: (
                 f"'{excerpt}' is not a number",
-                _IT_IS_A_SCORE if _SCORE.fullmatch(excerpt) else f"a line is {wanted}",
+                _IT_IS_A_SCORE
+                if self.states is None and _SCORE.fullmatch(excerpt)
+                else f"a line is {wanted}, with whole numbers from 0",
             ),
             k.TOO_LATE: (f"'{excerpt}' is too large for a time", "times are in 100 ns, or frames"),
             k.BACKWARDS: (f"the range ends before it begins: '{excerpt}'", None),

@@ -21,6 +21,7 @@ from cntkpy.cntk_config.declare import (
 )
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
 from cntkpy.readers.contracts import AUTO_BLOCK
+from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.binary.parameters import BinaryWriterParameters, written_files
 from cntkpy.readers.parameters import MINIBATCH_MODE, no_stream
 
@@ -190,11 +191,20 @@ class LabelParameters(Declared):
     def sample_size(self) -> int | None:
         """Elements of a sample; None if only the data says."""
         if self.label_type == "category":
-            return self.label_dim or None
+            return max(self.label_dim, self._listed()) if self.label_dim else None
         return 1 if self.dim is None else self.dim
 
+    def _listed(self) -> int:
+        """Return the number of labels in the label mapping file; 0 while it cannot be read."""
+        from cntkpy.readers.common.labels import load_labels
+
+        try:
+            return len(load_labels(self.mapping)) if self.mapping and is_file(self.mapping) else 0
+        except DataError:
+            return 0
+
     def fields(self) -> int:
-        """Return the number of fields are labels; an error if that does not go with their type."""
+        """Return the number of fields that are labels; an error if that does not go with their type."""
         count = 1 if self.dim is None else self.dim
         if self.label_type == "category":
             if count > 1:

@@ -96,7 +96,10 @@ ERRORS = {
     "twice": ('#!MLF!#\n"x"\n0 5 a\n.\n"x.lab"\n0 5 a\n.\n', r"line 5: the utterance x has labels already .*line 2"),
     "unknown state": ('#!MLF!#\n"x"\n0 5 q\n.\n', r"line 3: the state 'q' is not in the state list"),
     "not a number": ('#!MLF!#\n"x"\n0 5x a\n.\n', r"line 3: '5x' is not a number"),
-    "negative": ('#!MLF!#\n"x"\n-1 5 a\n.\n', r"line 3: '-1' is not a number"),
+    "negative": (
+        '#!MLF!#\n"x"\n-1 5 a\n.\n',
+        r"line 3: '-1' is not a number(.|\n)*a line is start end state \.\.\., with whole numbers from 0",
+    ),
     "backwards": ('#!MLF!#\n"x"\n0 5 a\n7 6 a\n.\n', r"line 4: the range ends before it begins"),
     "two fields": ('#!MLF!#\n"x"\n0 5\n.\n', r"line 3: '0 5' is not a range"),
     "too large": ('#!MLF!#\n"x"\n0 99999999999999999999 a\n.\n', r"line 3: '9+' is too large"),

@@ -239,6 +239,8 @@ def test_a_position_is_kept() -> None:
         ("1,a\n2,\n", "a.csv:{2}, column 'y': a value is missing (null)", 'filter = "y is not null"'),
         ('1,"a\nb"\n2,\n', "a.csv:{3}, column 'y': a value is missing (null)", ""),
         ('1,a\n2,"b\n3,c\n', "a.csv:{2}: a quote in this row is not closed", "quotes within it are doubled"),
+        ('1,a\n"2"5,b\n', "a.csv:{2}: the quotes in this row are wrong", "quotes within it are doubled"),
+        ('1,"a\nb"\n2,"b""c"d\n3,"e"\n', "a.csv:{3}: the quotes in this row are wrong", "quotes within it are doubled"),
         ("1,a\n2,\udce9\n", "a.csv:{2} is not text in UTF-8", "iconv"),
         ("1,a\n2,b\n3,c\n4,d\n5,e\n", "column 'y' has more than 4 classes", "write the number of its classes"),
     ],
@@ -252,6 +254,31 @@ def test_errors_name_the_line(rows: str, message: str, hint: str, before: int, m
     expected = message.format(*[1 + before // 2 * 2 + i for i in range(5)])
     assert expected in str(caught.value)
     assert hint in (caught.value.hint or "")
+
+
+def test_quotes_within_cells_and_blanks_behind_texts() -> None:
+    """Both are as written: only a cell that begins with a quote is a text in quotes."""
+    Path("a.csv").write_bytes(b'x,y\n1,a\n2,d"o"g\n"3" ,"a"\t\n4,"a""" \r\n5,"b"')
+    found = read("a.csv", "x:1", "y:4:sparse")
+    assert np.asarray(found["x"]).ravel().tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.malformed
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        ("x,y\n1,a\n".encode("utf-16"), "a.csv:1 is not text in UTF-8", "iconv -f utf-16 -t utf-8"),
+        ("x,y\n1,é\n".encode("latin-1"), "a.csv:2 is not text in UTF-8", "iconv -f latin1 -t utf-8"),
+        (b'x,y\n1,a\n\n2,"b\n3,c\n', "a.csv:4: a quote in this row is not closed", "quotes within it are doubled"),
+        (b'"x,y\n1,a\n', "a.csv:1: a quote in this row is not closed", "quotes within it are doubled"),
+        (b'\n"x" c,y\n1,a\n', "a.csv:2: the quotes in this row are wrong", "quotes within it are doubled"),
+    ],
+)
+def test_encodings_and_quotes(content: bytes, message: str, hint: str) -> None:
+    Path("a.csv").write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read("a.csv", "x:1", "y:4:sparse")
+    assert message in str(caught.value) and hint in (caught.value.hint or "")
 
 
 @pytest.mark.malformed

@@ -12,13 +12,19 @@ DELIMITERS = ",;\t"
 _QUOTED = {
     sign: re.compile(rb'(?:\A|(?<=[%b\r\n]))"(?:[^"]++|"")*+("|\Z)' % sign.encode(), re.DOTALL) for sign in DELIMITERS
 }
+_AFTER = {sign: re.compile(rb"[ \t]*(?:[%b\r\n]|\Z)" % sign.encode()) for sign in DELIMITERS}
+"""A match stands behind a quoted cell."""
 
 
 class Rows(NamedTuple):
-    """The ends of rows, int64[n], behind their newlines; unclosed: the text ends within quotes."""
+    """The ends of rows, int64[n], behind their newlines.
+
+    unclosed: the text ends within quotes; torn: the first quoted cell that goes on behind its last quote, or -1.
+    """
 
     ends: np.ndarray
     unclosed: bool
+    torn: int = -1
 
 
 def rows_in(content: bytes, delimiter: str) -> Rows:
@@ -37,9 +43,15 @@ def rows_in(content: bytes, delimiter: str) -> Rows:
         ends = np.sort(np.concatenate([ends, returns[codes[returns + 1] != NEWLINE]]))
     if b'"' not in content:
         return Rows(ends + 1, False)
-    starts, stops, unclosed = _regular(codes, ord(delimiter)) or _any(content, delimiter)
+    torn = -1
+    if (quoted := _regular(codes, ord(delimiter))) is None:
+        quoted = _any(content, delimiter)
+        after = _AFTER[delimiter]
+        closed = zip(quoted[0].tolist(), quoted[1].tolist(), strict=False)  # the last text may have no end
+        torn = next((start for start, stop in closed if not after.match(content, stop + 1)), -1)
+    starts, stops, unclosed = quoted
     outside = np.searchsorted(starts, ends) == np.searchsorted(stops, ends)
-    return Rows(ends[outside] + 1, unclosed)
+    return Rows(ends[outside] + 1, unclosed, torn)
 
 
 def lines_in(content: bytes) -> int:

@@ -31,6 +31,10 @@ class TextBlock(NamedTuple):
     line: int
 
 
+_NOT_CLOSED = "unexpected end of data"
+"""The message of the module csv about a text that ends within quotes."""
+_GOES_ON = "a cell goes on behind its last quote"
+"""Pyarrow reads such a cell as one text, without the quotes; the module csv refuses it."""
 _START = TextBlock(0, 1 << 20, 0)
 """The start of a file, for messages."""
 
@@ -76,17 +80,20 @@ class CsvText:
         """Yield all rows but the header, in blocks of at most `BLOCK_BYTES`.
 
         Raises:
-            DataError: a row is longer, or a quote is not closed.
+            DataError: a row is longer, a quote is not closed, or a cell goes on behind its last quote.
         """
         position, line, header = 0, 0, self.header is not None
         while content := self.data.bytes(position, BLOCK_BYTES):
             whole = len(content) < BLOCK_BYTES  # it goes to the end of the file
-            ends, unclosed = rows_in(content, self.delimiter)
+            ends, unclosed, torn = rows_in(content, self.delimiter)
             if whole and unclosed:
                 raise self._unclosed(position, line)
             size = len(content) if whole else int(ends[-1]) if len(ends) else 0
             if not size:
                 raise _too_long(self.path, line)
+            if 0 <= torn < size:
+                row = max(ends[ends <= torn].tolist(), default=0)
+                raise _no_row(self.path, line + lines_in(content[:row]) + 1, _GOES_ON)
             begin = 0
             if header:
                 begin = _end_of_first_row(content, [*ends.tolist(), size], self.delimiter)
@@ -171,13 +178,7 @@ class CsvText:
         if len(ends):
             begin = int(ends[-1])
             last += lines_in(content[:begin])
-        return DataError(
-            f"{self.path}:{last + 1}: a quote in this row is not closed, so {self.path} cannot be read as a table: "
-            "unexpected end of data",
-            path=self.path,
-            line=last + 1,
-            hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
-        )
+        return _no_row(self.path, last + 1, _NOT_CLOSED)
 
     def _first_line(self) -> str:
         with self._text() as file:
@@ -223,7 +224,8 @@ class CsvText:
         except UnicodeDecodeError as error:
             raise _not_text(self.path, self.data, error, block) from None
         except csv.Error as error:
-            raise DataError(f"{self.path} cannot be read as a table: {error}", path=self.path) from None
+            line = block.line + held[1] + 1
+            raise _no_row(self.path, line, str(error)) from None
 
     def _text(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.data.stream(), encoding="utf-8-sig", newline="")
@@ -239,6 +241,17 @@ def _too_long(path: str, line: int) -> DataError:
     )
 
 
+def _no_row(path: str, line: int, reason: str) -> DataError:
+    """Return the error of quotes in the row that begins in a line, with the reason that the module csv tells."""
+    fault = "a quote in this row is not closed" if reason == _NOT_CLOSED else "the quotes in this row are wrong"
+    return DataError(
+        f"{path}:{line}: {fault}, so {path} cannot be read as a table: {reason}",
+        path=path,
+        line=line,
+        hint='a text that begins with a quote ends with one; quotes within it are doubled: "say ""yes"""',
+    )
+
+
 def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: TextBlock) -> DataError:
     """Return the error of bytes that are no text, with their line if they are in the block."""
     content = data.bytes(block.begin, block.size)
@@ -248,7 +261,8 @@ def _not_text(path: str, data: DataBytes, error: UnicodeDecodeError, block: Text
     except UnicodeDecodeError as inside:
         line = block.line + lines_in(content[: inside.start]) + 1
     where = path if line is None else f"{path}:{line}"
-    hint = "save it as UTF-8, for instance: iconv -f latin1 -t utf-8"
+    encoding = "utf-16" if data.bytes(0, 2) in (b"\xff\xfe", b"\xfe\xff") else "latin1"
+    hint = f"save it as UTF-8, for instance: iconv -f {encoding} -t utf-8"
     return DataError(f"{where} is not text in UTF-8: {error.reason}", path=path, line=line, hint=hint)
 
 
