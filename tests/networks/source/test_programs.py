@@ -1,6 +1,5 @@
 """Functions of programs as source: values of `eval`, and gradients, in both frameworks."""
 
-import numpy as np
 import pytest
 
 import cntkpy.compat.cntk as C
