@@ -39,12 +39,19 @@ def stabilized():
     return C.layers.Sequential([C.layers.Stabilizer(), C.layers.Recurrence(cell)])(C.sequence.input_variable(3))
 
 
+def windows():
+    """A convolution along time without padding: a sequence has three steps at least."""
+    x = C.sequence.input_variable(3, name="x")
+    return C.sequence.reduce_max(C.layers.Convolution(3, 4, sequential=True, activation=C.relu, pad=False)(x))
+
+
 PROGRAMS = {
     "attention_of_samples": lambda: attention_over(C.input_variable(2, name="query")),
     "attention_of_a_state": lambda: attention_over(C.layers.Fold(C.layers.GRU(2))(C.sequence.input_variable(2))),
     "decoder": decoder,
     "softmax_along_time": softmax_along_time,
     "stabilized": stabilized,
+    "windows": windows,
 }
 
 
