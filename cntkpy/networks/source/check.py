@@ -205,7 +205,7 @@ def check(source: Source, data: Iterable[Data] = ()) -> list[Difference]:
 
 
 def _shortest(source: Source) -> int:
-    """Return how many steps sequences need, so that nodes which select steps keep one of each: 1 where no size helps."""
+    """Return how many steps sequences need for nodes that select steps to keep one; 1 where no number does."""
     network = source.graph.filled()
     names = [node.name for node in source.outputs]
     if not any(node.kind.time.keeps_steps for node in network.below([network.find(name) for name in names])):
