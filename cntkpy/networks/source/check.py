@@ -13,7 +13,7 @@ from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.arrays.batch import Batch
 from cntkpy.networks.arrays.lazy import Array
 from cntkpy.networks.compile.differentiable import check_gradient
-from cntkpy.networks.compile.evaluate import compile_network, own_mask
+from cntkpy.networks.compile.evaluate import PROBLEM, compile_network, network_state, own_mask
 from cntkpy.networks.graph.axes import ONE
 from cntkpy.networks.onnx import ours
 from cntkpy.networks.source import check_jax, check_torch
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 VALUES, GRADIENTS = 1e-5, 1e-4
 """Bounds of the differences of values and gradients, relative to the largest of them if that is larger than 1."""
+
+LENGTHS = (1, 2, 3, 5, 9, 17)
+"""Steps of the shortest sequences that are tried."""
 
 WITHOUT_GRADIENT = 1e30
 """Gradients beyond this are those of functions where they have none."""
@@ -192,13 +195,30 @@ def check(source: Source, data: Iterable[Data] = ()) -> list[Difference]:
     run = (check_torch if source.framework == "pytorch" else check_jax).runner(source)
     gradients = _differentiable(source)
     result: dict[str, Difference] = {}
-    for minibatch in (*random_data(source), *data):
+    for minibatch in (*random_data(source, shortest=_shortest(source)), *data):
         for item in compare(source, run, minibatch, gradients):
             leading = result.get(item.name, item)
             result[item.name] = Difference(
                 item.name, max(leading.largest, item.largest), leading.allowed and item.allowed
             )
     return list(result.values())
+
+
+def _shortest(source: Source) -> int:
+    """Return how many steps sequences need for nodes that select steps to keep one; 1 where no number does."""
+    network = source.graph.filled()
+    names = [node.name for node in source.outputs]
+    if not any(node.kind.time.keeps_steps for node in network.below([network.find(name) for name in names])):
+        return 1
+    function = compile_network(network, names)
+    for shortest in LENGTHS:
+        minibatch = next(random_data(source, shortest=shortest))
+        _, state = function(
+            {}, network_state(network), ours.minibatch(network, names, minibatch.values, minibatch.lengths)
+        )
+        if not any(name.endswith(PROBLEM) and np.any(np.asarray(entry)) for name, entry in state.items()):
+            return shortest
+    return 1
 
 
 def _differentiable(source: Source) -> bool:

@@ -18,7 +18,8 @@ OF_LABELS = ("CrossEntropyWithSoftmax", "CrossEntropy", "ClassificationError")
 OF_PROBABILITIES = ("CrossEntropy", "Logistic")
 """Criteria whose second operand is a probability."""
 
-STEPS, SEQUENCES = (1, 5), 3
+SEQUENCES, LONGER = 3, 4
+"""Sequences of a minibatch; by how many steps those of the second minibatch are longer."""
 
 
 class Data(NamedTuple):
@@ -33,15 +34,21 @@ class Data(NamedTuple):
     lengths: Mapping[str, np.ndarray]
 
 
-def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
-    """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels, and probabilities."""
+def random_data(source: Source, seed: int = 1, shortest: int = 1) -> Iterator[Data]:
+    """Yield minibatches of normal numbers, one-hot vectors for sparse inputs and labels, and probabilities.
+
+    Args:
+        source: the module.
+        seed: of the numbers.
+        shortest: steps of the shortest sequences.
+    """
     random, graph = np.random.default_rng(seed), source.graph
     probabilities = {node.input(1).name for node in graph.users if node.operation in OF_PROBABILITIES}
     dtype = np.float64 if graph.network.precision == "double" else np.float32
     labels = {node.name for node in graph.network.groups["label"]}
     labels |= {node.input(0).name for node in graph.users if node.operation in OF_LABELS}
     tied, classes = _tied_axes(source), _classes(source)
-    for steps in STEPS if graph.along_time else (1,):
+    for steps in (shortest, shortest + LONGER) if graph.along_time else (1,):
         lengths: dict[str, np.ndarray] = {}
         values: dict[str, np.ndarray] = {}
         for node in graph.plan.inputs:
@@ -50,7 +57,7 @@ def random_data(source: Source, seed: int = 1) -> Iterator[Data]:
             entry = 1 if ONE in (node.axis, chief) else steps
             if axis not in lengths and node.axis != ONE and graph.along_time:
                 if chief not in lengths:
-                    lengths[chief] = np.array([entry, *random.integers(1, entry + 1, SEQUENCES - 1)])
+                    lengths[chief] = np.array([entry, *random.integers(min(shortest, entry), entry + 1, SEQUENCES - 1)])
                 lengths[axis] = lengths[chief]
             array = random.normal(size=(entry, SEQUENCES, *reversed(node.shape or ())))
             if node.name in probabilities:

@@ -92,7 +92,7 @@ class Source:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the tensors by name, as arrays."""
-        return {name: np.ascontiguousarray(tensor.array) for name, tensor in self.tensors.items()}
+        return {name: np.asarray(tensor.array, order="C") for name, tensor in self.tensors.items()}
 
 
 def output_names(network: Network, asked: tuple[str, ...] = ()) -> list[str]:

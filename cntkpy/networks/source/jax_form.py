@@ -255,11 +255,11 @@ def _transposed(tensor: Tensor) -> Tensor:
 
     def turned(array: np.ndarray) -> np.ndarray:
         assert arrange is not None
-        return np.ascontiguousarray(arrange(array).T)
+        return np.asarray(arrange(array).T, order="C")
 
     result: Arrange | None = None if arrange is None else turned
     joined = None if tensor.joined is None else replace(tensor.joined, index=tensor.joined.index.T)
-    array = np.ascontiguousarray(tensor.array.T)
+    array = np.asarray(tensor.array.T, order="C")
     return replace(tensor, array=array, arrange=result, joined=joined)
 
 

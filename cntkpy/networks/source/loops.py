@@ -64,7 +64,8 @@ class Step(NamedTuple):
 
     def local(self) -> dict[Node, str]:
         """Return names for the results of a step, outside of it."""
-        names = Names({*(state.name for state in self.states), "t", "inside"}, self.writer.body.dialect.reserved)
+        arguments = (*self.operands, *self.writer.body.masks.values(), *(state.name for state in self.states))
+        names = Names({*arguments, "t", "inside"}, self.writer.body.dialect.reserved)
         return {node: names.take(given_name(node) or "new") for node in self.results}
 
 
@@ -88,7 +89,7 @@ def _operands(writer: Writer, unit: Unit) -> dict[str, bool]:
     for operand in unit.operands:
         of_step = operand not in whole and is_sequence(operand, unit.loop[0])
         lead = 1 if of_step else 2 if operand in whole else lead_of(operand, False)
-        result[writer.argument(operand, lead)] = of_step
+        result[writer.argument(operand, lead, kept=not of_step)] = of_step
     return result
 
 

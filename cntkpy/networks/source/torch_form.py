@@ -138,7 +138,7 @@ class TorchForm:
 
     def parameter(self, writer: Writer, name: str, node: Node) -> str:
         """Declare a parameter or constant; return the text that reads it."""
-        sizes = ", ".join(f"«size={size}»" for size in dims_of(node))
+        sizes = ", ".join(f"«size={size}»" for size in dims_of(node)) or "()"
         if node.trainable:
             writer.init.append(f"self.{name} = nn.Parameter(torch.empty({sizes}))")
         else:

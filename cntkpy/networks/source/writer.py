@@ -168,10 +168,18 @@ class Writer:
         """Return the name of a node in the network, as far as names of the network count here."""
         return "" if self.plain else given_name(node)
 
-    def argument(self, node: Node, lead: int, hint: str = "") -> str:
-        """Add an argument of the function."""
+    def argument(self, node: Node, lead: int, hint: str = "", kept: bool = False) -> str:
+        """Add an argument of the function.
+
+        Args:
+            node: whose value it is.
+            lead: how many leading axes it has.
+            hint: a name, where the node has none.
+            kept: whether no other value takes its name: all steps of a loop read it.
+        """
         name = self.body.names.take(self.given(node) or hint or "x")
-        self.body.hold(name, node)
+        if not kept:
+            self.body.hold(name, node)
         self.values[node] = Value(name, lead, dims_of(node), axis=node.axis)
         self.arguments.append(name)
         return name

@@ -145,6 +145,20 @@ def test_values_of_a_sequence_and_of_one_step(tmp_path):
     np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("of_sequence", [True, False])
+def test_attention_of_one_query(of_sequence, tmp_path):
+    """Of a sample, or of the last step of a sequence."""
+    keys = C.sequence.input_variable(4, sequence_axis=C.Axis("source"), name="keys")
+    query = C.sequence.input_variable(2, name="query") if of_sequence else C.input_variable(2, name="query")
+    state = C.sequence.last(query) if of_sequence else query
+    function = C.layers.Dense(2)(C.layers.AttentionModel(3)(keys, state))
+    again = _again(function, tmp_path / "f.onnx")
+    queries = [np.float32([[1, 2], [0, 1]]), np.float32([[3, -1]])] if of_sequence else np.float32([[1, 2], [3, -1]])
+    expected = function.eval({keys: SEQUENCES, query: queries})
+    values = again.eval({again.arguments[0]: SEQUENCES, again.arguments[1]: queries})
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("stabilized", [True, False])
 def test_attention_over_another_sequence(stabilized, tmp_path):
     keys = C.sequence.input_variable(4, sequence_axis=C.Axis("source"), name="keys")

@@ -11,12 +11,12 @@ def sums_of(x: Value, y: Value) -> Sums | None:
 
     Args:
         x: keys (1, steps, batch, elements).
-        y: queries (steps, 1, batch, elements); or the other way round.
+        y: queries (steps, 1, batch, elements), or one query (1, 1, batch, elements); or the other way round.
     """
     if not isinstance(x, Data) or not isinstance(y, Data) or len(x.axes) != 4 or len(y.axes) != 4:
         return None
-    keys, query = (x, y) if x.axes[0] == 1 else (y, x)
-    of_steps = isinstance(keys.axes[1], str) and isinstance(query.axes[0], str)
+    keys, query = (x, y) if isinstance(x.axes[1], str) else (y, x)
+    of_steps = isinstance(keys.axes[1], str) and (isinstance(query.axes[0], str) or query.axes[0] == 1)
     is_pair = of_steps and (keys.axes[0], query.axes[1]) == (1, 1) and keys.axes[2:] == query.axes[2:]
     return Sums(query, keys) if is_pair and isinstance(keys.axes[2], str) and isinstance(keys.axes[3], int) else None
 
@@ -67,7 +67,7 @@ def _total(use: Use) -> list[Value]:
         refuse(use)
     assert sums.values is not None and sums.weights is not None
     build, steps, batch = use.build, sums.query.axes[0], sums.query.axes[2]
-    build.times += [str(word) for word in (steps, sums.keys.axes[1]) if word not in build.times]
+    build.times += [word for word in (steps, sums.keys.axes[1]) if isinstance(word, str) and word not in build.times]
     keys, values = (build.data(data.node, data.axes[1:]).node for data in (sums.keys, sums.values))
     query = build.data(sums.query.node, (steps, batch, sums.query.axes[3])).node
     node = build.node("AdditiveAttention", build.parameter(sums.weights), keys, values, query)

@@ -50,7 +50,7 @@ class Body:
         self.draws, self.key_name, self.must_draw = 0, "key", False
         self.pending: dict[Node, Value] = {}
         self.reserved: dict[Node, str] = {}
-        self._holder: dict[str, Node] = {}
+        self._holders: dict[str, set[Node]] = {}
         self._left: dict[Node, int] = {}
 
     def count(self, uses: dict[Node, int]) -> None:
@@ -72,7 +72,7 @@ class Body:
             return self.names.take(hint)
         if hint in self.reserved:
             name = self.reserved[hint]
-            self._holder[name] = hint
+            self._holders[name] = {hint}
             return name
         stated = "" if self.plain else given_name(hint)
         if stated:
@@ -80,7 +80,7 @@ class Body:
         else:
             name = next((item for item in _PLAIN if self._free(item)), "") or self.names.take(_PLAIN[0])
             self.names.taken.add(name)
-        self._holder[name] = hint
+        self._holders[name] = {hint}
         return name
 
     def reserve(self, nodes: Iterable[Node]) -> None:
@@ -90,14 +90,14 @@ class Body:
                 self.reserved[node] = self.names.take(given_name(node))
 
     def hold(self, name: str, node: Node) -> None:
-        """Note whose value a name stands for."""
-        self._holder[name] = node
+        """Note another node whose value a name stands for: a node that changes nothing has the name of its operand."""
+        self._holders.setdefault(name, set()).add(node)
 
     def _free(self, name: str) -> bool:
         if name not in self.names.taken:
             return True
-        node = self._holder.get(name)
-        if node is None or self._left.get(node, 1) > 0:
+        holders = self._holders.get(name)
+        if not holders or any(self._left.get(node, 1) > 0 for node in holders):
             return False
         return not any(re.search(rf"(?<![\w.]){name}\b", value.text) for value in self.pending.values())
 
