@@ -16,12 +16,12 @@ axes = st.tuples(st.integers(5, 9), st.integers(2, 5), st.integers(-1, 6), st.in
 
 def by_formula(x, g, taps, padding) -> np.ndarray:
     """Return the sum over samples and windows of each slope times the element that it saw."""
-    around = [(max(0, a), max(0, b)) for a, b in padding]
+    above, beside = ((max(0, a), max(0, b)) for a, b in padding)
     drop = tuple(slice(max(0, -a), size - max(0, -b)) for (a, b), size in zip(padding, x.shape[1:3], strict=True))
-    x = np.pad(x[:, drop[0], drop[1]], [(0, 0), *around, (0, 0)])
+    x = np.pad(x[:, drop[0], drop[1]], ((0, 0), above, beside, (0, 0)))
     height, width = g.shape[1:3]
     seen = [[x[:, r : r + height, c : c + width] for c in range(taps[1])] for r in range(taps[0])]
-    return np.array([[np.tensordot(part, g, ((0, 1, 2),) * 2) for part in row] for row in seen])
+    return np.array([[np.tensordot(part, g, ((0, 1, 2), (0, 1, 2))) for part in row] for row in seen])
 
 
 @settings(max_examples=15)
