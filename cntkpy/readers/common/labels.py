@@ -10,6 +10,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import LIST_LIMIT
 from cntkpy.cntk_config.base.writing import atomic_write, shown
+from cntkpy.readers.common.label_lines import label_lines
 from cntkpy.readers.common.packed import read_data
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
@@ -170,10 +171,7 @@ def load_labels(path: str) -> LabelMap:
         raise DataError(f"The label mapping file {path} cannot be read: {error.strerror or error}", path=path) from None
     labels = LabelMap()
     places: dict[bytes, int] = {}
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        label = line.strip(b" \t\r")
-        if not label or label.startswith(b"#"):
-            continue
+    for number, label in label_lines(content):
         if label in places:
             raise DataError(
                 f"The label '{label.decode('utf-8', 'replace')}' occurs twice in the label mapping file "

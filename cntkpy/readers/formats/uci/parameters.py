@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cntkpy.cntk_config.base.files import is_file
+from cntkpy.cntk_config.base.files import LIST_LIMIT, is_file, read_input
 from cntkpy.cntk_config.declare import (
     BOOLEAN,
     COUNT,
@@ -20,8 +20,9 @@ from cntkpy.cntk_config.declare import (
     choice,
 )
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
+from cntkpy.readers.common.codecs import LONGEST_MAGIC, format_of
+from cntkpy.readers.common.label_lines import label_lines
 from cntkpy.readers.contracts import AUTO_BLOCK
-from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.binary.parameters import BinaryWriterParameters, written_files
 from cntkpy.readers.parameters import MINIBATCH_MODE, no_stream
 
@@ -191,17 +192,19 @@ class LabelParameters(Declared):
     def sample_size(self) -> int | None:
         """Elements of a sample; None if only the data says."""
         if self.label_type == "category":
-            return max(self.label_dim, self._listed()) if self.label_dim else None
+            listed = self._listed()
+            return max(self.label_dim, listed) if self.label_dim and listed is not None else None
         return 1 if self.dim is None else self.dim
 
-    def _listed(self) -> int:
-        """Return the number of labels in the label mapping file; 0 while it cannot be read."""
-        from cntkpy.readers.common.labels import load_labels
-
-        try:
-            return len(load_labels(self.mapping)) if self.mapping and is_file(self.mapping) else 0
-        except DataError:
+    def _listed(self) -> int | None:
+        """Return the number of labels in the label mapping file, 0 if it is not there; None if it is no plain text."""
+        if not self.mapping or not is_file(self.mapping):
             return 0
+        try:
+            content = read_input(self.mapping, LIST_LIMIT)
+            return None if format_of(content[:LONGEST_MAGIC]) else sum(1 for _ in label_lines(content))
+        except OSError:
+            return None
 
     def fields(self) -> int:
         """Return the number of fields that are labels; an error if that does not go with their type."""
