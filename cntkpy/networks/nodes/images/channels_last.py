@@ -90,10 +90,15 @@ def channels_last(window: Window) -> Convolve:
         axes, taps = tuple(range(x.ndim - 2)), kernel.shape[:-2]
         inside, outside = _paddings(window, x.shape[1:-1], taps, g.shape[1:-1])
         turned = jnp.swapaxes(jnp.flip(kernel, axes), -1, -2)
-        to_x = channels_last(Window(window.spread, inside, window.stride, window.kernel_spread))
-        product = _gradient_of_products(x, g, kernel, window) if on_cpu and dense else None
-        if product is not None:
+        back = Window(window.spread, inside, window.stride, window.kernel_spread)
+        to_x = channels_last(back)
+        if on_cpu and dense and (product := _gradient_of_products(x, g, kernel, window)) is not None:
             return to_x(g, turned), product
+        if on_cpu and not dense and set(window.stride) == {1}:
+            # A transposed convolution: its slopes are the images of one with a stride, whose slopes are x.
+            product = _gradient_of_products(g, x, turned, back)
+            if product is not None:
+                return to_x(g, turned), jnp.swapaxes(jnp.flip(product, axes), -1, -2)
         if on_cpu and dense and set(window.stride) == {1} and x.shape[-1] >= 2 * g.shape[-1]:
             # XLA's code is slow for few columns: the slopes slide over the images, and the result is turned.
             to_kernel = channels_last(Window(window.kernel_spread, inside, window.spread, window.stride))

@@ -1,7 +1,8 @@
 """The gradient of kernels as one product, with one axis of the kernel in each operand.
 
 The images are copied once for each column of the kernel, the slopes once for each row, with zeros where a row sees
-nothing: a kernel of 5x5 elements takes 10 copies in place of 25. XLA's convolution takes 1.1 to 4 times as long. An
+nothing: a kernel of 5x5 elements takes 10 copies in place of 25. Rows a stride apart make one product: those between
+them see other rows of the images. XLA's convolution takes 1.1 to 4 times as long. An
 infinite element of the images can give NaN.
 """
 
@@ -11,11 +12,11 @@ import math
 from collections.abc import Iterable
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
-from cntkpy.networks.nodes.images.windows import Sizes, Window, moved, padded, rounds
+from cntkpy.networks.nodes.images.windows import Sizes, Window, moved, padded, rounds, spread
 
-FEWEST_CHANNELS, FEWEST_ELEMENTS = 32, 2**19
-"""Channels and maps, and elements of the larger of images and slopes, from which XLA's convolution is slower: a cache
-of 2 MiB does not hold them."""
+FEWEST_CHANNELS, FEWEST_ELEMENTS, FEWEST_ELEMENTS_APART = 32, 2**19, 3 * 2**18
+"""Channels and maps, and elements, those of each window counted once, of the larger of images and slopes, from which
+XLA's convolution is slower: a cache of 2 MiB does not hold them. The last is for strides, which take more copies."""
 
 FEWEST_OF_LARGE, MOST_OF_LARGE, LARGE, FEWEST_WINDOWS_OF_LARGE = 8, 16, 9, 2**12
 """The same for large kernels, with few channels and maps: these, and elements of each axis of the kernel."""
@@ -33,37 +34,50 @@ def is_faster(x: Array, g: Array, taps: Sizes, window: Window) -> bool:
         taps: elements of the kernel along each axis.
         window: geometry.
     """
-    if {*window.stride, *window.spread} != {1} or x.dtype != jnp.float32:
-        return False
-    if len(taps) != 2 or min(taps) == 1:
+    if len(taps) != 2 or min(taps) == 1 or set(window.spread) != {1} or x.dtype != jnp.float32:
         return False
     channels, windows = sorted((x.shape[-1], g.shape[-1])), math.prod(g.shape[:-1])
-    if channels[0] >= FEWEST_CHANNELS:
-        return windows * channels[1] >= FEWEST_ELEMENTS
-    few = channels[0] >= FEWEST_OF_LARGE and channels[1] <= MOST_OF_LARGE
+    apart, dilated = set(window.stride) != {1}, set(window.kernel_spread) != {1}
+    if channels[0] >= FEWEST_CHANNELS and not (apart and dilated):
+        return windows * channels[1] >= (FEWEST_ELEMENTS_APART if apart else FEWEST_ELEMENTS)
+    few = channels[0] >= FEWEST_OF_LARGE and channels[1] <= MOST_OF_LARGE and not (apart or dilated)
     return few and min(taps) >= LARGE and windows >= FEWEST_WINDOWS_OF_LARGE
 
 
 def to_kernel(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
     """Return the gradient (..., C, M) of the kernels of images (N, ..., C), from slopes (N, ..., M)."""
     (height, width), channels, maps = taps, x.shape[-1], g.shape[-1]
-    step = window.kernel_spread[0]
-    reach = (height - 1) * step
+    step, (stride, _) = window.kernel_spread[0], window.stride
+    phases = [range(first, height, stride) for first in range(min(stride, height))]
 
-    def add(total: Array, some: tuple[Array, Array]) -> tuple[Array, None]:
+    def add(totals: list[Array], some: tuple[Array, Array]) -> tuple[list[Array], None]:
         x, slopes = some
-        images = _side_by_side(moved(x, (1, width), window))
-        whole, count = padded(slopes, Window((1, 1), ((reach, reach), (0, 0)), (1, 1), (1, 1))), images.shape[1]
-        rows = _side_by_side(whole[:, reach - row : reach - row + count] for row in range(0, reach + 1, step))
-        rows, images = (copies.reshape(-1, copies.shape[-1]) for copies in (rows, images))
-        return total + jnp.matmul(rows.T, images, precision="highest"), None
+        whole = padded(x, window)
+        return [total + part(whole, slopes, rows) for total, rows in zip(totals, phases, strict=True)], None
+
+    def part(whole: Array, slopes: Array, rows: range) -> Array:
+        """Return the gradient of every rows-th row of the kernel, (rows x M, columns x C)."""
+        reach = (len(rows) - 1) * step
+        count = slopes.shape[1] + reach
+        seen = whole[:, rows[0] : rows[0] + spread(count, stride) : stride]
+        images = _side_by_side(moved(seen, (1, width), _along_rows(window)))
+        around = padded(slopes, Window((1, 1), ((reach, reach), (0, 0)), (1, 1), (1, 1)))
+        copies = _side_by_side(around[:, reach - row : reach - row + count] for row in range(0, reach + 1, step))
+        copies, images = (operand.reshape(-1, operand.shape[-1]) for operand in (copies, images))
+        return jnp.matmul(copies.T, images, precision="highest")
 
     some = rounds(x, max(1, ELEMENTS_AT_ONCE // max(1, width * math.prod(x.shape[1:]))))
-    zeros = jnp.zeros((height * maps, width * channels), x.dtype)
-    total, _ = jax.lax.scan(add, zeros, (some, g.reshape(*some.shape[:2], *g.shape[1:])))
+    zeros = [jnp.zeros((len(rows) * maps, width * channels), x.dtype) for rows in phases]
+    totals, _ = jax.lax.scan(add, zeros, (some, g.reshape(*some.shape[:2], *g.shape[1:])))
     # The barrier keeps the order of axes out of the loop: XLA would turn each product.
-    total = jax.lax.optimization_barrier(total).reshape(height, maps, width, channels)
-    return jnp.transpose(total, (0, 2, 3, 1))
+    totals = [total.reshape(-1, maps, width, channels) for total in jax.lax.optimization_barrier(totals)]
+    result = jnp.stack([totals[row % stride][row // stride] for row in range(height)])
+    return jnp.transpose(result, (0, 2, 3, 1))
+
+
+def _along_rows(window: Window) -> Window:
+    """Return the window whose rows are those that it sees, one after the other, without padding."""
+    return Window((1, window.stride[1]), ((0, 0), (0, 0)), (1, 1), (1, window.kernel_spread[1]))
 
 
 def _side_by_side(parts: Iterable[Array]) -> Array:
