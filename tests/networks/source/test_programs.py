@@ -3,7 +3,7 @@
 import pytest
 
 import cntkpy.compat.cntk as C
-from cntkpy.networks.source.check import check, installed
+from cntkpy.networks.source.check import check
 
 from .networks import source_of
 
@@ -59,7 +59,8 @@ PROGRAMS = {
 @pytest.mark.parametrize("framework", ["jax", pytest.param("pytorch", marks=pytest.mark.torch)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_gradients(name, framework, tmp_path):
-    assert installed(framework)
+    if framework == "pytorch":
+        pytest.importorskip("torch")
     function = PROGRAMS[name]()
     function.save(str(tmp_path / "model"))
     network = C.load_model(str(tmp_path / "model")).network

@@ -12,8 +12,8 @@ DELIMITERS = ",;\t"
 _QUOTED = {
     sign: re.compile(rb'(?:\A|(?<=[%b\r\n]))"(?:[^"]++|"")*+("|\Z)' % sign.encode(), re.DOTALL) for sign in DELIMITERS
 }
-_AFTER = {sign: re.compile(rb"[ \t]*(?:[%b\r\n]|\Z)" % sign.encode()) for sign in DELIMITERS}
-"""A match stands behind a quoted cell."""
+_AFTER = {sign: re.compile(rb'(?<=")[ \t]*+(?:[%b\r\n]|\Z)' % sign.encode()) for sign in DELIMITERS}
+"""What may stand behind the last quote of a cell."""
 
 
 class Rows(NamedTuple):
