@@ -13,13 +13,16 @@ _QUOTED = {
     sign: re.compile(rb'(?:\A|(?<=[%b\r\n]))"(?:[^"]++|"")*+("|\Z)' % sign.encode(), re.DOTALL) for sign in DELIMITERS
 }
 _AFTER = {sign: re.compile(rb'(?<=")[ \t]*+(?:[%b\r\n]|\Z)' % sign.encode()) for sign in DELIMITERS}
-"""What may stand behind the last quote of a cell."""
+"""Behind the last quote of a cell: blanks, then the end of the cell."""
 
 
 class Rows(NamedTuple):
-    """The ends of rows, int64[n], behind their newlines.
+    """Rows of some text.
 
-    unclosed: the text ends within quotes; torn: the first quoted cell that goes on behind its last quote, or -1.
+    Attributes:
+        ends: int64[n], behind their newlines.
+        unclosed: the text ends within quotes.
+        torn: the first quoted cell that goes on behind its last quote, or -1.
     """
 
     ends: np.ndarray
@@ -55,7 +58,7 @@ def rows_in(content: bytes, delimiter: str) -> Rows:
 
 
 def lines_in(content: bytes) -> int:
-    """Return the number of lines end in some text, by LF, CR LF or CR."""
+    """Return the number of lines that end in some text, by LF, CR LF or CR."""
     return content.count(b"\n") + (content.count(b"\r") - content.count(b"\r\n"))
 
 
