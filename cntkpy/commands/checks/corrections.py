@@ -19,7 +19,7 @@ from cntkpy.commands.checks.findings import Finding
 MAX_TRIED = 100
 """Corrections that are tried one by one."""
 SHORT_NAME = 3
-"""Letters of the shortest names that are corrected: `z` and `zz` are two names, not one with a slip."""
+"""Fewest letters of a name that is corrected: `z` and `zz` are two names, not one with a slip."""
 LONG_NAME = 8
 """Letters from which on two edits are certain, not one."""
 _MEANT = re.compile(r"did you mean '([^']+)'")

@@ -96,8 +96,8 @@ def test_a_model_has_many_paths(path: str, cntkpy, tmp_path) -> None:
     use = "use = [ action = write ; outputNodeNames = zz ; outputPath = o ; modelPath = out/m.dnn ]\n"
     last = DUMP.replace("use", "last") + "out/m.dnn.2 ]\n"
     config = config.replace("train:use", "train:use:last") + use + last
-    found = cntkpy("check", "m.cntk", files={"m.cntk": config, **DATA}).out
-    assert "the network has no node 'zz' - did you mean 'z'? [CK051]" in found
+    report = cntkpy("check", "m.cntk", files={"m.cntk": config, **DATA}).out
+    assert "the network has no node 'zz' - did you mean 'z'? [CK051]" in report
     assert (
-        f"there is no model out/m.dnn.2 - the last epoch is saved as '{normpath(path.format(here=tmp_path))}'" in found
+        f"there is no model out/m.dnn.2 - the last epoch is saved as '{normpath(path.format(here=tmp_path))}'" in report
     )

@@ -17,9 +17,9 @@ def attention_over(query):
 
 def decoder():
     """Each step of a loop looks at all steps of another sequence, which a loop of equally named steps has made."""
-    given = C.sequence.input_variable(3, name="given", sequence_axis=C.Axis("given"))
+    source = C.sequence.input_variable(3, name="given", sequence_axis=C.Axis("given"))
     written = C.sequence.input_variable(2, name="written", sequence_axis=C.Axis("written"))
-    encoded = C.layers.Recurrence(C.layers.LSTM(3), go_backwards=True)(given)
+    encoded = C.layers.Recurrence(C.layers.LSTM(3), go_backwards=True)(source)
     cell, attention = C.layers.LSTM(3), C.layers.AttentionModel(4)
 
     @C.Function
@@ -64,6 +64,6 @@ def test_values_and_gradients(name, framework, tmp_path):
     function = PROGRAMS[name]()
     function.save(str(tmp_path / "model"))
     network = C.load_model(str(tmp_path / "model")).network
-    found = check(source_of(network, framework=framework))
-    assert found
-    assert all(difference.allowed for difference in found), found
+    differences = check(source_of(network, framework=framework))
+    assert differences
+    assert all(difference.allowed for difference in differences), differences

@@ -32,8 +32,8 @@ from cntkpy.networks.nodes.images.windows import (
     most_divisor,
     moved,
     padded,
-    rounds,
     spread,
+    sum_of_rounds,
 )
 
 Convolve = Callable[[Array, Array], Array]
@@ -278,13 +278,10 @@ def _share_few(window: Window, kernel: Sizes) -> bool:
 def _gradient_in_rounds(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
     """Return what `_gradient_by_product` returns, as a sum over rounds of samples."""
 
-    def add(total: Array, some: tuple[Array, Array]) -> tuple[Array, None]:
-        return total + _gradient_by_product(*some, taps, window), None
+    def terms(x: Array, g: Array) -> list[Array]:
+        return [_gradient_by_product(x, g, taps, window)]
 
-    images = rounds(x)
-    slopes = g.reshape(*images.shape[:2], *g.shape[1:])
-    total, _ = jax.lax.scan(add, jnp.zeros((math.prod(taps) * x.shape[-1], g.shape[-1]), x.dtype), (images, slopes))
-    return total
+    return sum_of_rounds(terms, x, g, [(math.prod(taps) * x.shape[-1], g.shape[-1])])[0]
 
 
 def _gradient_by_product(x: Array, g: Array, taps: Sizes, window: Window) -> Array:

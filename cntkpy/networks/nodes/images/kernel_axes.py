@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
-from cntkpy.networks.nodes.images.windows import Sizes, Window, moved, padded, rounds, spread
+from cntkpy.networks.nodes.images.windows import Sizes, Window, moved, padded, spread, sum_of_rounds
 
 FEWEST_CHANNELS, FEWEST_ELEMENTS, FEWEST_ELEMENTS_APART = 32, 2**19, 3 * 2**18
 """Channels and maps, and elements, those of each window counted once, of the larger of images and slopes, from which
@@ -50,13 +50,12 @@ def to_kernel(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
     step, (stride, _) = window.kernel_spread[0], window.stride
     phases = [range(first, height, stride) for first in range(min(stride, height))]
 
-    def add(totals: list[Array], some: tuple[Array, Array]) -> tuple[list[Array], None]:
-        x, slopes = some
+    def terms(x: Array, slopes: Array) -> list[Array]:
         whole = padded(x, window)
-        return [total + part(whole, slopes, rows) for total, rows in zip(totals, phases, strict=True)], None
+        return [part(whole, slopes, rows) for rows in phases]
 
     def part(whole: Array, slopes: Array, rows: range) -> Array:
-        """Return the gradient of every rows-th row of the kernel, (rows x M, columns x C)."""
+        """Return the gradient of some rows of the kernel, (rows x M, columns x C)."""
         reach = (len(rows) - 1) * step
         count = slopes.shape[1] + reach
         seen = whole[:, rows[0] : rows[0] + spread(count, stride) : stride]
@@ -66,9 +65,8 @@ def to_kernel(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
         copies, images = (operand.reshape(-1, operand.shape[-1]) for operand in (copies, images))
         return jnp.matmul(copies.T, images, precision="highest")
 
-    some = rounds(x, max(1, ELEMENTS_AT_ONCE // max(1, width * math.prod(x.shape[1:]))))
-    zeros = [jnp.zeros((len(rows) * maps, width * channels), x.dtype) for rows in phases]
-    totals, _ = jax.lax.scan(add, zeros, (some, g.reshape(*some.shape[:2], *g.shape[1:])))
+    sizes = [(len(rows) * maps, width * channels) for rows in phases]
+    totals = sum_of_rounds(terms, x, g, sizes, ELEMENTS_AT_ONCE // width)
     # The barrier keeps the order of axes out of the loop: XLA would turn each product.
     totals = [total.reshape(-1, maps, width, channels) for total in jax.lax.optimization_barrier(totals)]
     result = jnp.stack([totals[row % stride][row // stride] for row in range(height)])

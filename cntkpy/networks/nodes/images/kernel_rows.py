@@ -34,7 +34,7 @@ def is_faster(x: Array, kernel: Array, window: Window) -> bool:
 def convolve(x: Array, kernel: Array, window: Window) -> Array:
     """Return the convolution (N, ..., M) of images (N, ..., C) with kernels (..., C, M)."""
     kernel = row_major(kernel)  # networks hold maps first: each row would be turned within its product
-    some = rounds(x, max(1, ELEMENTS_AT_ONCE // math.prod(x.shape[1:])))
+    some = rounds(x, ELEMENTS_AT_ONCE)
     parts = jax.lax.map(functools.partial(_in_one_round, kernel=kernel, window=window), some)
     return parts.reshape(len(x), *parts.shape[2:])
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
@@ -31,16 +32,40 @@ class Window(NamedTuple):
     kernel_spread: Sizes
 
 
-def rounds(x: Array, most: int | None = None) -> Array:
+def rounds(x: Array, elements: int | None = None) -> Array:
     """Return images (N, ...) as rounds of equally many (rounds, samples, ...).
 
     Args:
         x: images.
-        most: most samples of a round; by default as many as stay in a cache.
+        elements: most elements of a round of more than one sample; by default as many as stay in a cache.
     """
-    if most is None:
-        most = max(1, ELEMENTS_AT_ONCE // max(1, math.prod(x.shape[1:])))
+    most = (ELEMENTS_AT_ONCE if elements is None else elements) // max(1, math.prod(x.shape[1:]))
     return x.reshape(-1, most_divisor(len(x), most), *x.shape[1:])
+
+
+def sum_of_rounds(
+    terms: Callable[[Array, Array], list[Array]],
+    x: Array,
+    g: Array,
+    sizes: Iterable[Sizes],
+    elements: int | None = None,
+) -> list[Array]:
+    """Return the sums over rounds of samples of what images and slopes give.
+
+    Args:
+        terms: makes the terms of images (samples, ...) and slopes (samples, ...) of a round.
+        x: images (N, ...).
+        g: slopes (N, ...).
+        sizes: the shapes of the sums.
+        elements: see `rounds`.
+    """
+
+    def add(totals: list[Array], some: tuple[Array, Array]) -> tuple[list[Array], None]:
+        return list(map(operator.add, totals, terms(*some))), None
+
+    images = rounds(x, elements)
+    zeros = [jnp.zeros(size, x.dtype) for size in sizes]
+    return jax.lax.scan(add, zeros, (images, g.reshape(*images.shape[:2], *g.shape[1:])))[0]
 
 
 def most_divisor(count: int, most: int) -> int:

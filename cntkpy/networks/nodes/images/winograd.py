@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp, row_major
 from cntkpy.networks.nodes.images.spread import Axis, interleaved
-from cntkpy.networks.nodes.images.windows import Window, moved, rounds
+from cntkpy.networks.nodes.images.windows import Window, moved, rounds, sum_of_rounds
 
 TILE, RESULTS, TAPS = 4, 2, 3
 """Elements along one axis: of a tile, of its results, and of a kernel."""
@@ -70,21 +70,18 @@ def to_kernel(x: Array, g: Array, window: Window) -> Array:
     beyond = tuple((0, size % RESULTS) for size in g.shape[1:-1])
     apart = Window((RESULTS, RESULTS), beyond, (1, 1), (1, 1))
 
-    def add(totals: list[Array], some: tuple[Array, Array]) -> tuple[list[Array], None]:
-        x, slopes = some
+    def terms(x: Array, slopes: Array) -> list[Array]:
         parts = _sums(OF_IMAGE, _tiles(x, window)), _sums(OF_SLOPES, list(moved(slopes, (RESULTS,) * 2, apart)))
-        return list(map(_with_product, totals, *parts)), None
+        return list(map(_product, *parts))
 
-    images = rounds(x)
-    zeros = [jnp.zeros((x.shape[-1], g.shape[-1]), x.dtype)] * TILE**2
-    totals, _ = jax.lax.scan(add, zeros, (images, g.reshape(*images.shape[:2], *g.shape[1:])))
+    totals = sum_of_rounds(terms, x, g, [(x.shape[-1], g.shape[-1])] * TILE**2)
     gradient = _sums(_turned(OF_KERNEL), totals)
     return jnp.stack(gradient).reshape(TAPS, TAPS, *gradient[0].shape)
 
 
-def _with_product(total: Array, images: Array, slopes: Array) -> Array:
+def _product(images: Array, slopes: Array) -> Array:
     images, slopes = (jax.lax.optimization_barrier(part).reshape(-1, part.shape[-1]) for part in (images, slopes))
-    return total + jnp.matmul(images.T, slopes, precision="highest")
+    return jnp.matmul(images.T, slopes, precision="highest")
 
 
 def _results(x: Array, window: Window) -> list[int]:
