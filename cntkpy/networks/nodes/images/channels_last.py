@@ -69,15 +69,7 @@ def channels_last(window: Window) -> Convolve:
             result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
             if result is not None:
                 return result
-        if on_cpu and winograd.is_faster(x, kernel, window):
-            return winograd.convolve(x, kernel, window)
-        if on_cpu and kernel_rows.is_faster(x, kernel, window):
-            return kernel_rows.convolve(x, kernel, window)
-        if on_cpu and (count := few_channels.neighbours(x, kernel, window)) > 1:
-            return few_channels.convolve_together(x, kernel, window, count)
-        if on_cpu and few_channels.has_slow_channels(kernel):
-            x, kernel = few_channels.with_another_channel(x, kernel)
-        return few_channels.convolve_dense(x, kernel, window)
+        return _on_cpu(x, kernel, window) if on_cpu else few_channels.convolve_dense(x, kernel, window)
 
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
@@ -103,6 +95,19 @@ def channels_last(window: Window) -> Convolve:
         return to_x(g, turned), jnp.moveaxis(gradient, 0, -2)
 
     return gradient_by_operands(primal, backward)
+
+
+def _on_cpu(x: Array, kernel: Array, window: Window) -> Array:
+    """Return the convolution in the form that takes CPUs the least time for these shapes."""
+    if winograd.is_faster(x, kernel, window):
+        return winograd.convolve(x, kernel, window)
+    if kernel_rows.is_faster(x, kernel, window):
+        return kernel_rows.convolve(x, kernel, window)
+    if (count := few_channels.neighbours(x, kernel, window)) > 1:
+        return few_channels.convolve_together(x, kernel, window, count)
+    if few_channels.has_slow_channels(kernel):
+        x, kernel = few_channels.with_another_channel(x, kernel)
+    return few_channels.convolve_dense(x, kernel, window)
 
 
 def each_channel(window: Window) -> Convolve:
