@@ -28,6 +28,26 @@ READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
 REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
 
 
+def out_of_memory(error: Exception) -> UserError | None:
+    """Return the error of a machine or a device that has no memory left; None: it is about something else.
+
+    The class of JAX's errors is known by its name: a run that computes nothing does not import JAX.
+    """
+    if isinstance(error, MemoryError):
+        message = "this machine has not enough memory" + (f": {error}" if str(error) else "")
+        return UserError("OutOfMemory", message, hint="a smaller minibatchSize needs less")
+    text = str(error)
+    if type(error).__name__ != "JaxRuntimeError" or "RESOURCE_EXHAUSTED" not in text:
+        return None
+    asked = next((line for line in text.splitlines() if "Out of memory" in line), text.partition("\n")[0])
+    return UserError(
+        "OutOfMemory",
+        f"the device has not enough memory: {asked.removeprefix('RESOURCE_EXHAUSTED: ').partition(' [')[0]}",
+        hint="a smaller minibatchSize needs less; of programs that share a GPU, the first takes three quarters of its "
+        "memory, unless XLA_PYTHON_CLIENT_PREALLOCATE=false is set for each of them; deviceId=cpu computes without it",
+    )
+
+
 def placed(error: UserError, section: ConfigParameters, command: str, span: Span | None) -> UserError:
     """Return the error of a command with a place: the value that it names, or the reader, or else `span`; and the
     command.

@@ -34,7 +34,7 @@ from cntkpy.commands.context.run_context import Precision, RunContext, Seeds
 from cntkpy.commands.needs import need_for_action
 from cntkpy.commands.runner import cores
 from cntkpy.commands.runner import log as run_log
-from cntkpy.commands.runner.blame import REPORT, placed, user_frames
+from cntkpy.commands.runner.blame import REPORT, out_of_memory, placed, user_frames
 from cntkpy.commands.runner.last_result import LastResult
 from cntkpy.commands.runner.run_record import RunRecord, place_of_record
 from cntkpy.commands.runner.started import say_finished, say_started
@@ -113,9 +113,6 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
             return _internal_error(error)
         needed = f"this needs {error.name}, which is not installed"
         _report(f"{needed}\n  help: {how_to_install(extra)}")
-        return EXIT_FAILURE
-    except MemoryError:
-        _report("out of memory")
         return EXIT_FAILURE
     except Exception as error:
         return _internal_error(error)
@@ -462,6 +459,10 @@ def _placed(command: Command, span: Span | None) -> Generator[None]:
         if located is error:
             raise
         raise located.with_traceback(error.__traceback__) from error.__cause__
+    except Exception as error:
+        if (failure := out_of_memory(error)) is None:
+            raise
+        raise placed(failure, command.section, command.name, span) from error
 
 
 def _print_title(command: str, action: str) -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import jax
 import pytest
 
 from cntkpy.cntk_config import parse
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.commands.runner.blame import placed
+from cntkpy.commands.runner import run
+from cntkpy.commands.runner.blame import out_of_memory, placed
 
 CONFIG = """\
 command = train:test
@@ -52,6 +54,37 @@ def test_values_of_later_commands(word: str, cntkpy, tmp_path: Path) -> None:
     assert got.code == 2
     assert "--> <argument 2>:1:" in got.err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("Unable to allocate 3 TiB"), "this machine has not enough memory: Unable to allocate 3 TiB"),
+        (
+            jax.errors.JaxRuntimeError(
+                "RESOURCE_EXHAUSTED: Failed to get configs for: 5 out of 22 instructions.\nOut of memory while trying "
+                "to allocate 16.00MiB with allocator GPU_0_bfc on device 0. [tf-allocator-allocation-error='']"
+            ),
+            "the device has not enough memory: Out of memory while trying to allocate 16.00MiB with allocator "
+            "GPU_0_bfc on device 0.",
+        ),
+    ],
+)
+def test_too_little_memory(error: Exception, message: str, cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(run, "run_action", fail)
+    got = cntkpy("configFile=m.cntk", "command=train", files=FILES)
+    assert got.code == 1
+    assert got.message == message
+    assert "m.cntk:5:" in got.err
+    assert "help: a smaller minibatchSize needs less" in got.err
+    assert "Traceback" not in got.err
+
+
+def test_other_errors_of_devices_are_defects() -> None:
+    assert out_of_memory(jax.errors.JaxRuntimeError("INTERNAL: no")) is None
 
 
 @pytest.mark.parametrize("words", [("check", "m.cntk"), ("configFile=m.cntk",)])
