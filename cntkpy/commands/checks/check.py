@@ -23,7 +23,6 @@ from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look, without_root
 from cntkpy.commands.checks.merging import Causes, Result, merged, placed, suites, without_project
-from cntkpy.commands.checks.output.places import PLACES
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
 from cntkpy.commands.checks.targets import Target, Targets
 from cntkpy.commands.console import has_colours
@@ -207,6 +206,8 @@ def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: Chec
 
 def _text_of(finding: Finding) -> _Key:
     """Return the parts of a finding that stay when the text in front of it changes."""
+    from cntkpy.commands.checks.output.places import PLACES
+
     return finding.rule.code, finding.diagnostic.kind, PLACES.sub("", finding.diagnostic.message)
 
 

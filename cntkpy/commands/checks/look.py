@@ -33,7 +33,6 @@ from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
 from cntkpy.commands.projects.places import find_project
-from cntkpy.commands.tracking.tracker import check_name
 
 if TYPE_CHECKING:
     from cntkpy.commands.projects.project import Project
@@ -174,7 +173,11 @@ def _root_problems(top: TopLevel) -> Iterator[Diagnostic]:
 def _check_trackers(parameters: RootParameters) -> None:
     """Check that the trackers of the top level exist; only a run needs their packages."""
     tracking = parameters.tracking
-    for name in tracking.type if tracking is not None else ():
+    if tracking is None:
+        return
+    from cntkpy.commands.tracking.tracker import check_name
+
+    for name in tracking.type:
         check_name(str(name), name.span)
 
 
