@@ -1,4 +1,4 @@
-"""Where projects are: the files that may have one, and the folders above and below."""
+"""The places of projects: files that may have one, in a folder, above it and below it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLE = re.compile(
     rb"""^[ \t]*\[*[ \t]*["']?%b["']?[ \t]*(?:[]=]|\.[ \t]*["']?%b)""" % tuple(key.encode() for key in TABLE),
     re.MULTILINE,
 )
-"""What a file that has the table has in some line."""
+"""A line that some line of every file with the table is like; keys written with escapes are not looked for."""
 
 
 def find_project(start: Path) -> Project | None:
@@ -70,7 +70,7 @@ def folders_of_projects(folder: Path) -> Iterator[Path]:
 
 
 def _has_table(path: Path) -> bool:
-    """Return whether a file of other programs, too, has our table; most have not, and are not parsed."""
+    """Return True if a `pyproject.toml` has the table of cntkpy. Most have not, and are not parsed."""
     try:
         if not _TABLE.search(read_input(path)):
             return False
