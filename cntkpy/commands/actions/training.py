@@ -1,5 +1,7 @@
 """Shared code of `train` and `adapt`: where a training begins, its readers, and how it runs."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -14,12 +16,12 @@ from cntkpy.cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, se
 from cntkpy.commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from cntkpy.commands.context.interrupt import AskingProgress, run_until_stopped
 from cntkpy.commands.context.root import CommandParameters
-from cntkpy.commands.context.run_context import RunContext, TrainingSettings
 from cntkpy.networks.builders.parameters import BUILDERS
 from cntkpy.readers.parameters import ReaderParameters
 from cntkpy.readers.registry import varying_slots
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext, TrainingSettings
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.trainers.fronts.config.adaptation import MixedTargets
@@ -197,7 +199,7 @@ def _is_continued(path: str, start: int) -> bool:
     return final is not None and final.epochs == start
 
 
-def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "ValidatedNetwork":
+def load_finished(p: TrainingParameters, start: int, context: RunContext) -> ValidatedNetwork:
     """Return the network after this many epochs of the training."""
     from cntkpy.trainers.checkpoints.checkpoint import model_name
 
@@ -208,13 +210,13 @@ def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "Va
 
 def run_training(
     p: TrainingParameters,
-    network: "ValidatedNetwork",
+    network: ValidatedNetwork,
     start: int | None,
     context: RunContext,
     *,
     device: str | None,
     own_trace_level: bool,
-    targets: "MixedTargets | None" = None,
+    targets: MixedTargets | None = None,
 ) -> None:
     """Train the network until its last epoch, or until a signal stops the run.
 
@@ -235,7 +237,7 @@ def run_training(
     def stops_while_reading() -> bool:
         return context.stop is not None and context.stop() and parallel.stops_while_reading
 
-    def make(name: str, stop: Callable[[], bool] | None = None) -> "MinibatchReader":
+    def make(name: str, stop: Callable[[], bool] | None = None) -> MinibatchReader:
         trace_level = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
         return reader_for(
             p.config, name, context, stop, **({} if trace_level else {"traceLevel": str(context.trace_level)})
@@ -262,7 +264,7 @@ def run_training(
     run_until_stopped(training, context.stop)
 
 
-def _say_network(network: "ValidatedNetwork", device: str | None) -> None:
+def _say_network(network: ValidatedNetwork, device: str | None) -> None:
     """Log the event of the network that is trained, where somebody listens to events."""
     if not log.isEnabledFor(logging.DEBUG):
         return

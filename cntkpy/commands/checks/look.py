@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.section_map import TopLevel, Use, import_modules, section_map
-from cntkpy.commands.checks.contracts import broken_contracts, without_contracted
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
 from cntkpy.commands.checks.files import (
     RECORDS,
@@ -32,8 +32,10 @@ from cntkpy.commands.checks.rules import command_problems, idle_problems, precis
 from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
-from cntkpy.commands.projects.project import Project, find_project
-from cntkpy.commands.tracking.tracker import check_name
+from cntkpy.commands.projects.places import find_project
+
+if TYPE_CHECKING:
+    from cntkpy.commands.projects.project import Project
 
 HIDDEN_HINTS = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and other files need not be there."""
@@ -98,6 +100,8 @@ def look_before_run(top: TopLevel) -> list[Finding]:
     findings, project = _found(top, _listed_part(top)), _project_of(top.section)
     if project is None:
         return findings
+    from cntkpy.commands.checks.contracts import broken_contracts, without_contracted
+
     broken = broken_contracts(top.section, project)
     kept = {id(diagnostic) for diagnostic in without_contracted(top.section, project, [f.diagnostic for f in findings])}
     findings = [finding for finding in findings if id(finding.diagnostic) in kept]
@@ -169,7 +173,11 @@ def _root_problems(top: TopLevel) -> Iterator[Diagnostic]:
 def _check_trackers(parameters: RootParameters) -> None:
     """Check that the trackers of the top level exist; only a run needs their packages."""
     tracking = parameters.tracking
-    for name in tracking.type if tracking is not None else ():
+    if tracking is None:
+        return
+    from cntkpy.commands.tracking.tracker import check_name
+
+    for name in tracking.type:
         check_name(str(name), name.span)
 
 
