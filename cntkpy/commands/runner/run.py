@@ -34,7 +34,7 @@ from cntkpy.commands.context.run_context import Precision, RunContext, Seeds
 from cntkpy.commands.needs import need_for_action
 from cntkpy.commands.runner import cores
 from cntkpy.commands.runner import log as run_log
-from cntkpy.commands.runner.blame import REPORT, placed, user_frames
+from cntkpy.commands.runner.blame import REPORT, changed_file, placed, user_frames
 from cntkpy.commands.runner.last_result import LastResult
 from cntkpy.commands.runner.run_record import RunRecord, place_of_record
 from cntkpy.commands.runner.started import say_finished, say_started
@@ -455,10 +455,13 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
 @contextmanager
 def _placed(command: Command, span: Span | None) -> Generator[None]:
     """Give a place to every error of a command."""
+    begin = time.time_ns()
     try:
         yield
     except UserError as error:
         located = placed(error, command.section, command.name, span)
+        if (note := changed_file(error, begin)) is not None:
+            located = located.with_note(note)
         if located is error:
             raise
         raise located.with_traceback(error.__traceback__) from error.__cause__

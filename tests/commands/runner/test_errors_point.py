@@ -6,7 +6,8 @@ import pytest
 
 from cntkpy.cntk_config import parse
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.commands.runner.blame import placed
+from cntkpy.commands.runner.blame import changed_file, placed
+from cntkpy.readers.errors import DataError
 
 CONFIG = """\
 command = train:test
@@ -120,3 +121,16 @@ def test_a_plus_sign_in_a_name(cntkpy) -> None:
     assert got.out == "no problems in 1 configuration\n"
     got = cntkpy("configFile=m+n/x.cntk", files=FILES)
     assert "a plus sign joins files" in got.err
+
+
+def test_a_file_that_was_changed_after_the_command_began(tmp_path: Path) -> None:
+    """The message blames the file, which may have been right when the reader looked at it."""
+    file = tmp_path / "data.ctf"
+    file.write_text("|x 1\n")
+    changed = file.stat().st_ctime_ns
+    error = DataError(f"{file} was cut short while it was read.", path=str(file))
+    assert changed_file(error, changed - 1) == f"{file} was changed while this command ran"
+    assert changed_file(error, changed) is None
+    assert changed_file(UserError("CannotWrite", "no space"), 0) is None
+    file.unlink()
+    assert changed_file(error, 0) is None
