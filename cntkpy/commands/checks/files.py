@@ -272,6 +272,14 @@ def needed_files(use: Use, makes: bool) -> Iterator[ConfigValue]:
             yield from paths_of(use, parameter)
 
 
+def inputs(command: Use) -> Iterator[ConfigValue]:
+    """Yield the names of all files that a command reads, there or not."""
+    for use in command.walk():
+        for parameter in use.parameters():
+            if _is_input(use, parameter) and parameter.type.name.startswith("path"):
+                yield from paths_of(use, parameter)
+
+
 def _names_classes(use: Use) -> bool:
     """Return whether a section of labels has names of classes that a list has to know."""
     from cntkpy.readers.formats.uci.parameters import LabelParameters

@@ -23,6 +23,7 @@ from cntkpy.commands.catalogue.section_map import TopLevel, section_map
 from cntkpy.commands.catalogue.settings import Settings
 from cntkpy.commands.checks.findings import SEVERITIES, Finding
 from cntkpy.commands.checks.look import is_wrong, look_before_run
+from cntkpy.commands.checks.overwritten import overwritten_logs
 from cntkpy.commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from cntkpy.commands.checks.values import value_problems
 from cntkpy.commands.console import say_on_console
@@ -164,6 +165,8 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     done_file, names = str(parameters.done_file), [str(name) for name in top.command_names()]
 
     opened.handler.timestamping = timestamping = bool(parameters.timestamping)
+    for problem in overwritten_logs(top):
+        raise ConfigError(problem.kind, problem.message, problem.span, problem.hint)
     events = _open_log(opened, parameters, names, workers.rank, stop is not None)
     if opened.redirected and trace_level <= 0 and str(parameters.stderr) != "-":
         print_banner(banner)

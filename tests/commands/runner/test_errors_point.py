@@ -134,3 +134,21 @@ def test_a_file_that_was_changed_after_the_command_began(tmp_path: Path) -> None
     assert changed_file(UserError("CannotWrite", "no space"), 0) is None
     file.unlink()
     assert changed_file(error, 0) is None
+
+
+@pytest.mark.parametrize("word", ["stderr=data.ctf", "doneFile=./data.ctf", "stderr=m.cntk"])
+def test_a_log_over_a_file_that_the_run_reads(word: str, cntkpy, tmp_path: Path) -> None:
+    got = cntkpy("configFile=m.cntk", word, files=FILES)
+    assert got.code == 2
+    assert "would be written over, and the run reads it" in got.message
+    assert "--> <argument 2>:1:" in got.err
+    assert {name: (tmp_path / name).read_text() for name in FILES} == FILES
+
+
+def test_an_output_over_a_file_that_its_command_reads(cntkpy, tmp_path: Path) -> None:
+    config = CONFIG.replace("train:test", "w").replace(
+        "test = [ action = test ]",
+        "w = [ action = writeWordAndClass ; inputFile = data.ctf ; outputVocabFile = data.ctf ]",
+    )
+    got = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": config})
+    assert "'data.ctf' would be written over" in got.out
