@@ -93,7 +93,8 @@ class Base64File:
         text = read_file(self.path, begin, end - begin) if plain else self._data.bytes(begin, end - begin)
         text = text.rstrip(_BEHIND)
         if len(text) % 4:
-            raise PictureError(f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has", hint=_CONTENT)
+            message = f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has"
+            raise PictureError(message, hint=_CONTENT)
         try:
             return binascii.a2b_base64(text, strict_mode=True)
         except binascii.Error as error:
