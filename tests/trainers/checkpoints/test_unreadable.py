@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.trainers.checkpoints.checkpoint import EPOCH, INSIDE, Checkpoint
+from cntkpy.trainers.checkpoints.checkpoint import EPOCH, INSIDE, PROGRAM, Checkpoint
 from cntkpy.trainers.fronts.config.partial import load_partial
 
 
@@ -18,6 +18,9 @@ def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCapture
     with pytest.raises(UserError, match="it is one of CNTK") as caught:
         Checkpoint.load(str(path), INSIDE)
     assert "delete it to resume from the model alone" in str(caught.value.diagnostic.hint)
+    with pytest.raises(UserError, match="it is one of CNTK") as caught:
+        Checkpoint.load(str(path), PROGRAM)
+    assert "restore=False" in str(caught.value.diagnostic.hint)  # a program has no makeMode
     assert load_partial(str(path), {}) is None
     assert "the epoch starts over, because its state inside cannot be used: " in caplog.text
 
