@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
-from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.files import exists, is_file
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.writing import shown, why_no_folder, why_not_written
 from cntkpy.cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
@@ -41,7 +41,7 @@ def is_finished(p: TrainingParameters) -> bool:
     from cntkpy.trainers.checkpoints.checkpoint import is_final
 
     path = str(p.sgd.model_path)
-    return bool(p.make_mode) and exists(Path(path)) and is_final(path, p.sgd.max_epochs)
+    return bool(p.make_mode) and is_file(path) and is_final(path, p.sgd.max_epochs)
 
 
 @contextmanager

@@ -60,4 +60,5 @@ train = [ action = train
     got = cntkpy("configFile=m.cntk", files={"m": ""})
     assert got.code == 0, got.err
     assert "No further training is necessary." in got.err
-    assert cntkpy("configFile=m.cntk", "makeMode=false").code == 2
+    for word in ("makeMode=false", "modelPath=."):
+        assert cntkpy("configFile=m.cntk", word).code == 2
