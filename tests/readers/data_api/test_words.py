@@ -93,6 +93,7 @@ CASES: list[tuple[str, dict[str, str | bytes], Callable[[], Any], dict[str, Any]
     ("picture: jitter", MAP, lambda: pictures(transforms.crop(crop_type="randomside", side_ratio=0.5, jitter_type="uniArea")), {}, 'write jitter_type="uniRatio"'),
     ("picture: padding", MAP, lambda: pictures(transforms.scale(4, 4, 3, scale_mode="pad", pad_value=300)), {}, "transforms[0], pad_value: 300"),
     ("picture: channels", MAP, lambda: pictures(transforms.scale(4, 4, 1)), {}, 'write deserializer["grayscale"] = True'),
+    ("pictures: cut", MAP, lambda: pictures(transforms.scale(4, 4, 3)), {"truncation_length": 2}, "leave truncation_length out"),
     ("base64: class", {"d.b64": "0\t7\taGVsbG8=\n"}, lambda: Base64ImageDeserializer("d.b64", StreamDefs(x=StreamDef("image"), y=StreamDef("label", 3))), {}, "shape is the number of classes"),
     ("frames", UTTERANCES, lambda: speech(3), {}, "stream 'x', shape: shape is 3, which is not an odd multiple"),
     ("frames in a window", UTTERANCES, lambda: speech(3, context=(1, 1)), {}, "with context, shape is the size of one frame"),
