@@ -14,6 +14,9 @@ from cntkpy.commands.catalogue.section_map import TopLevel, Use
 from cntkpy.commands.checks.files import BEGINNING, inputs
 from cntkpy.commands.checks.scan import trains
 
+FILE, MODEL = "outputfile", "modelpath"
+"""Parameters, in lower case, that name what an action writes of a model, and the model."""
+
 
 def overwritten_logs(top: TopLevel) -> Iterator[Diagnostic]:
     """Report a log, or the file that says that all is done, with the name of a file that the run reads."""
@@ -31,20 +34,24 @@ def overwritten_logs(top: TopLevel) -> Iterator[Diagnostic]:
 
 def overwritten_inputs(command: Use) -> Iterator[Diagnostic]:
     """Report outputs of a command with the name of a file that it reads itself."""
-    written = [
-        value
+    values = [
+        (parameter.name.lower(), value)
         for use in command.walk()
         for parameter in use.parameters()
-        if parameter.type.name.startswith("path") and _is_written(command, parameter.name.lower())
-        if (value := use.value(parameter)) and is_file(str(value))
+        if parameter.type.name.startswith("path") and parameter.name.lower().startswith(("output", MODEL))
+        if (value := use.value(parameter))
     ]
-    if written:
-        yield from _same(written, map(str, inputs(command)))
+    written = {name: value for name, value in values if _is_written(command, name) and is_file(str(value))}
+    if not written:
+        return
+    yield from _same(list(written.values()), map(str, inputs(command)))
+    if FILE in written:  # an outputModelPath may be that of the model: it is edited in place
+        yield from _same([written[FILE]], (str(value) for name, value in values if name == MODEL))
 
 
 def _is_written(command: Use, name: str) -> bool:
     """Return whether a parameter, in lower case, is the whole name of a file that a command writes."""
-    return (name.startswith("output") and name != BEGINNING) or (name == "modelpath" and trains(command))
+    return (name.startswith("output") and name != BEGINNING) or (name == MODEL and trains(command))
 
 
 def _same(written: list[ConfigValue], read: Iterable[str]) -> Iterator[Diagnostic]:

@@ -31,6 +31,13 @@ def test_what_cannot_be_written(cntkpy, tmp_path: Path, words: list[str], findin
     assert (finding in got.out) if finding else "no problems" in got.out, got.out
 
 
+def test_an_output_over_the_model_that_is_read(cntkpy) -> None:
+    got = cntkpy(
+        "check", "--select", "CK07", "m.cntk", "dump/outputFile=./m", files={"m.cntk": TEXT, "m": "", "file": ""}
+    )
+    assert "m.cntk:dump:outputFile: './m' would be written over, and the run reads it" in got.out
+
+
 def test_a_log_file_that_is_a_folder_has_its_place(cntkpy, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     got = cntkpy("configFile=m.cntk", files={"m.cntk": TEXT + "stderr = out\n", "file": ""})
