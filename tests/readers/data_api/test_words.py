@@ -199,3 +199,12 @@ def test_whole_sequences_and_truncation(tmp_path: Path) -> None:
         C.training_session(trainer, source, 4, {x: source.streams.x, y: source.streams.y}, max_samples=8).train()
     assert "truncation_length cuts them into pieces" in caught.value.message
     assert (caught.value.hint or "").startswith("leave truncation_length of the MinibatchSource out; sequence.first")
+
+
+def test_a_key_that_nothing_reads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "d.ctf").write_text("|x 1 2\n")
+    deserializer = CTFDeserializer(str(tmp_path / "d.ctf"), StreamDefs(x=StreamDef("x", 2)))
+    MinibatchSource({**deserializer, "CHUNKSIZEINBYTES": 100}).close()
+    assert not caplog.records
+    MinibatchSource({**deserializer, "chunkSizeInByte": 100}).close()
+    assert "nothing reads 'chunkSizeInByte' - did you mean 'chunkSizeInBytes'?" in caplog.text
