@@ -66,7 +66,7 @@ class Watch:
         self._closed = threading.Event()
         self._state: dict[str, Any] = {"who": f"process {os.getpid()} on {platform.node()}"}
         self._beat = 0
-        self._told = False  # that this worker ends
+        self._end_sent = False  # the others can read that this worker ends
         self._states: dict[int, dict[str, Any]] = {}
         self._heard, self._gone = time.monotonic(), ""
         self._names: dict[int, str] = {}
@@ -97,7 +97,9 @@ class Watch:
         self._state = self._state | {"failed": self.lost or message, "behind": self.lost is not None}
         until = time.monotonic() + SILENCE_AFTER_FAILURE_SECONDS
         while time.monotonic() < until and self._threads[0].is_alive():
-            if self._told and (self.rank or all("failed" in self._states.get(rank, {}) for rank in range(self.size))):
+            if self._end_sent and (
+                self.rank or all("failed" in self._states.get(rank, {}) for rank in range(self.size))
+            ):
                 if self.rank == 0:  # JAX aborts workers that outlive it, with a trace of its stack
                     time.sleep(HEARTBEAT_SECONDS / 2)
                 return
@@ -143,7 +145,7 @@ class Watch:
             try:
                 ends = "failed" in self._state
                 self.give_sign()
-                self._told = ends
+                self._end_sent = ends
                 states = self._signs()
             except Exception as error:  # what became of the coordination service has no exception class of its own
                 self._gone = str(error).splitlines()[0]

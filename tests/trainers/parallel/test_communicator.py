@@ -37,6 +37,6 @@ def test_worker_0_ends_last(rank: int, waits: list[float], monkeypatch: pytest.M
     monkeypatch.setattr(communicator.time, "sleep", slept.append)
     watch = Watch(rank, 2, None, None, 1.0)
     watch._threads = [threading.main_thread()]
-    watch._told, watch._states = True, {0: {"failed": "interrupted"}, 1: {"failed": "interrupted"}}
+    watch._end_sent, watch._states = True, {0: {"failed": "interrupted"}, 1: {"failed": "interrupted"}}
     watch.failed("interrupted")
     assert slept == waits
