@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
-from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.files import exists, is_file
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.writing import shown, why_no_folder, why_not_written
 from cntkpy.cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
@@ -38,6 +38,14 @@ class TrainingParameters(Declared):
     cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
 
 
+def is_finished(p: TrainingParameters) -> bool:
+    """Return whether the final model is there, so that nothing is trained or written."""
+    from cntkpy.trainers.checkpoints.checkpoint import is_final
+
+    path = str(p.sgd.model_path)
+    return bool(p.make_mode) and is_file(path) and is_final(path, p.sgd.max_epochs)
+
+
 @contextmanager
 def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
     """See that the files of the model can be written, and that no other run writes them.
@@ -53,7 +61,7 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
         message = "is a URL, and a training keeps files of its epochs next to the model"
         raise p.sgd.error("modelPath", message, "write the name of a file here, and copy the model at the end")
     wrong = why_not_written(path) or why_no_folder(path)
-    if wrong:
+    if wrong and not is_finished(p):
         raise p.sgd.error("modelPath", f"'{shown(path)}' cannot be a model file: {wrong}", "give the name of a file")
     if context.link is not None and context.link.rank:
         yield  # the main process holds the lock

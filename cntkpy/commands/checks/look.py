@@ -26,6 +26,7 @@ from cntkpy.commands.checks.findings import Finding, diagnostics_of
 from cntkpy.commands.checks.models import Models, whole_path
 from cntkpy.commands.checks.names import name_problems, shadow_problems
 from cntkpy.commands.checks.networks import computed_networks, network_problems
+from cntkpy.commands.checks.overwritten import overwritten_inputs, overwritten_logs
 from cntkpy.commands.checks.records import record_problems
 from cntkpy.commands.checks.repeated import repeated_problems
 from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
@@ -194,6 +195,8 @@ def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Di
     yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
     yield from unwritable_outputs(top.values, top, listed)
+    yield from overwritten_logs(top)
+    yield from itertools.chain.from_iterable(map(overwritten_inputs, top.parts))
     yield from diagnostics_of(open_values(root, listed))
     yield from _networks_to_build(top, before_run=everything is not top, here=here)
 

@@ -13,6 +13,7 @@ from cntkpy.cntk_config import ConfigParameters, UserError
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.commands.catalogue.section_map import Use, command_use, reader_use
 from cntkpy.commands.checks.files import absent_streams
+from cntkpy.readers.errors import DataError
 
 E = TypeVar("E", bound=UserError)
 
@@ -67,6 +68,18 @@ def placed(error: UserError, section: ConfigParameters, command: str, span: Span
         return UserError(absent.kind, absent.message, absent.span, absent.hint, notes)
     copied.span = _named(error.message, use) or _reader(error, use) or span
     return copied.with_note(f"in command {command}")
+
+
+def changed_file(error: UserError, begin: int) -> str | None:
+    """Return a note if the file that an error blames has changed since a time (nanoseconds): it may have been right."""
+    if not isinstance(error, DataError) or error.path is None:
+        return None
+    try:
+        status = Path(error.path).stat()
+    except (OSError, ValueError):
+        return None
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    return f"{error.path} was changed while this command ran" if changed > begin else None
 
 
 def placed_in_reader(error: E, section: ConfigParameters) -> E:

@@ -8,7 +8,8 @@ import pytest
 from cntkpy.cntk_config import parse
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.commands.runner import run
-from cntkpy.commands.runner.blame import out_of_memory, placed
+from cntkpy.commands.runner.blame import changed_file, out_of_memory, placed
+from cntkpy.readers.errors import DataError
 
 CONFIG = """\
 command = train:test
@@ -153,3 +154,34 @@ def test_a_plus_sign_in_a_name(cntkpy) -> None:
     assert got.out == "no problems in 1 configuration\n"
     got = cntkpy("configFile=m+n/x.cntk", files=FILES)
     assert "a plus sign joins files" in got.err
+
+
+def test_a_file_that_was_changed_after_the_command_began(tmp_path: Path) -> None:
+    """The message blames the file, which may have been right when the reader looked at it."""
+    file = tmp_path / "data.ctf"
+    file.write_text("|x 1\n")
+    changed = file.stat().st_ctime_ns
+    error = DataError(f"{file} was cut short while it was read.", path=str(file))
+    assert changed_file(error, changed - 1) == f"{file} was changed while this command ran"
+    assert changed_file(error, changed) is None
+    assert changed_file(UserError("CannotWrite", "no space"), 0) is None
+    file.unlink()
+    assert changed_file(error, 0) is None
+
+
+@pytest.mark.parametrize("word", ["stderr=data.ctf", "doneFile=./data.ctf", "stderr=m.cntk"])
+def test_a_log_over_a_file_that_the_run_reads(word: str, cntkpy, tmp_path: Path) -> None:
+    got = cntkpy("configFile=m.cntk", word, files=FILES)
+    assert got.code == 2
+    assert "would be written over, and the run reads it" in got.message
+    assert "--> <argument 2>:1:" in got.err
+    assert {name: (tmp_path / name).read_text() for name in FILES} == FILES
+
+
+def test_an_output_over_a_file_that_its_command_reads(cntkpy, tmp_path: Path) -> None:
+    config = CONFIG.replace("train:test", "w").replace(
+        "test = [ action = test ]",
+        "w = [ action = writeWordAndClass ; inputFile = data.ctf ; outputVocabFile = data.ctf ]",
+    )
+    got = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": config})
+    assert "'data.ctf' would be written over" in got.out
