@@ -17,7 +17,7 @@ def by_formula(x, kernel, padding) -> np.ndarray:
     x = np.pad(x[:, drop[0], drop[1]], ((0, 0), *around, (0, 0)))
     height, width = (size - taps + 1 for size, taps in zip(x.shape[1:3], kernel.shape, strict=False))
     cells = np.ndindex(kernel.shape[:2])
-    return sum(x[:, row : row + height, column : column + width] @ kernel[row, column] for row, column in cells)
+    return np.sum([x[:, row : row + height, column : column + width] @ kernel[row, column] for row, column in cells], 0)
 
 
 def drawn(*sizes: int) -> np.ndarray:

@@ -47,9 +47,9 @@ def convolve_together(x: Array, kernel: Array, window: Window, count: int) -> Ar
     (height, width, channels, maps), (_, (leading, _)) = kernel.shape, window.padding
     results = _results(x, kernel, window)
     blocks, reach = -(-results // count), -(-(width + count - 1) // count)
-    columns, before = (blocks + reach - 1) * count, 0
+    columns, ahead = (blocks + reach - 1) * count, 0
     if leading % count == 0 and x.shape[2] % count == 0:
-        before = leading // count
+        ahead = leading // count
     else:
         sideways = ((0, 0), (leading, columns - leading - x.shape[2]))
         x = padded(x, window._replace(padding=sideways))
@@ -57,8 +57,8 @@ def convolve_together(x: Array, kernel: Array, window: Window, count: int) -> Ar
     places = (((0, 0), (number, reach * count - width - number), (0, 0), (0, 0)) for number in range(count))
     wide = jnp.stack([jnp.pad(kernel, place) for place in places], axis=-2)
     wide = wide.reshape(height, reach, count * channels, count * maps)
-    after = blocks + reach - 1 - before - x.shape[2]
-    result = convolve_dense(x, wide, window._replace(padding=(window.padding[0], (before, after))))
+    after = blocks + reach - 1 - ahead - x.shape[2]
+    result = convolve_dense(x, wide, window._replace(padding=(window.padding[0], (ahead, after))))
     return result.reshape(*result.shape[:2], -1, maps)[:, :, :results]
 
 
