@@ -1,6 +1,6 @@
 """Convolutions of few or oddly many channels, brought to shapes for which XLA has fast code for CPUs.
 
-Two kinds of shapes are slow. With up to 16 channels and maps XLA takes two to eighteen times as long per multiplication
+Two kinds of shapes are slow. With up to 16 channels and maps XLA takes up to four times as long per multiplication
 as with 17: here two, four or eight neighbours of a row become channels of one element, in a view of the same memory,
 and make as many results at once. The kernel has zeros where a result does not see a neighbour, so an infinite element
 can give NaN beside it. An odd number of channels is copied element by element: here it gets a channel of zeros.
