@@ -68,7 +68,7 @@ class SequenceReaderParameters(NoCacheParameters):
         default="class",
         help="What a label is: word and class, the word, or the word and noise words.",
     )
-    noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
+    noise = Parameter("noise_number", COUNT, default="0", help="mode=nce: noise words for every word.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: logs what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
     action = Parameter(
