@@ -218,10 +218,12 @@ def _not_finite(minibatch: Minibatch, span: Span | None) -> Diagnostic | None:
         if finite.all():
             continue
         message, layout = f"the stream '{name}' has the value {numbers[~finite][0]}", minibatch.layouts[name]
-        if is_dense(values) and layout.num_sequences == len(minibatch.keys):
+        if layout.num_sequences == len(minibatch.keys):
             step, slot, owner = layout.cells
-            wrong: NDArray[np.bool] = np.any(~finite.reshape(layout.T, layout.S, -1), axis=2)
-            message += f" in sequence {minibatch.keys[int(owner[np.argmax(wrong[step, slot])])]}"
+            first = int(np.flatnonzero(~finite.reshape(-1))[0])
+            width = numbers.size // (layout.T * layout.S)
+            cell = first // width if is_dense(values) else int(np.searchsorted(values.indptr, first, side="right")) - 1
+            message += f" in sequence {minibatch.keys[int(owner[np.argmax(step * layout.S + slot == cell)])]}"
         hint = "mend the data, or leave such samples out: a training ends where its criterion is not a number"
         return Diagnostic("DataMismatch", message, span, hint, severity="warning")
     return None

@@ -27,6 +27,7 @@ from cntkpy.readers.streams import StreamInformation
 from .columns import (
     Laid,
     Place,
+    first_infinite,
     form_of,
     is_series,
     is_text,
@@ -142,6 +143,8 @@ class TableDeserializer:
                 raise too_large(group.table.path, where, nbytes, group.table.size)
         if pictures:
             self.chunk_bytes += np.array([group.nbytes for group in self.groups])
+        self._infinite: set[str] = set()
+        """Streams with a value that was too large for their type, which is said once."""
         self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
 
     @property
@@ -176,10 +179,18 @@ class TableDeserializer:
         if any(len(arrays) != len(cuts) - 1 for arrays in columns):
             columns = [_cut_at(arrays, cuts) for arrays in columns]
         laid: list[Laid] = []
+        too_large: list[str] = []
         for number, row in enumerate(cuts[:-1]):
             places = [group.place(row, column) for column in stream.columns]
-            with _placed(places[0]):
-                laid.append(lay([arrays[number] for arrays in columns], stream, places, self.dtype))
+            pieces = [arrays[number] for arrays in columns]
+            with _placed(places[0]), np.errstate(over="call", call=lambda kind, _: too_large.append(kind)):
+                laid.append(lay(pieces, stream, places, self.dtype))
+            if too_large and stream.name not in self._infinite:
+                self._infinite.add(stream.name)
+                exact = lay(pieces, stream, places, np.dtype(np.float64))
+                index, column = first_infinite(laid[-1], exact, stream)
+                text = places[column].text(index)
+                log.warning("%s: a value is too large for its type, and read as infinite.", text)
         return joined(laid, stream)
 
     def _find_names(self, streams: Sequence[TableStream]) -> None:

@@ -68,6 +68,9 @@ def describe(
         if not (word := _word_around(buffer, position)):
             return f"The file ends where a value of input '{name}' is expected"
         return f"A value of input '{name}' is not a number: '{word}' ({byte} is not expected)"
+    if kind == k.INFINITE:
+        sample = buffer[:position].tobytes().rpartition(b"|")[2]
+        return f"A value of input '{sample.split()[0].decode()}' is too large for its type, and read as infinite"
     if kind == k.UNKNOWN:
         return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {_configured(formats)}"
     if kind == k.EMPTY_ROW:
