@@ -17,8 +17,9 @@ from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.chunk_cache import ChunkCache, bytes_of
-from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys
+from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, repeated
 from cntkpy.readers.common.labels import in_order, load_labels
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.contracts import DEFAULT_MEMORY
 from cntkpy.readers.errors import DataError
@@ -247,6 +248,9 @@ class TableDeserializer:
                 with _placed(place):
                     arrays.append(_keys_in(array, place, corpus, padded))
         keys = np.concatenate(arrays)
+        if (same := repeated(keys)) is not None:
+            text = "%s, column '%s': the key %s comes twice; both rows are read."
+            log.warning(text, self.files[0], column, corpus.name(int(keys[same[0]])), extra=ABOUT_DATA)
         try:
             check_distinct(padded, keys)
         except DataError as error:

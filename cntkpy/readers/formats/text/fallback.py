@@ -125,8 +125,8 @@ def parse(
 ) -> Parsed | None:
     """Parse sequences as `parse.parse` does.
 
-    None: a sequence does not lie in the buffer, a value is infinite, which the kernels report with its place, or so much
-    is odd that they are quicker.
+    None: a sequence does not lie in the buffer, a value is infinite, which the kernels report with its place, or so
+    much is odd that they are quicker.
     """
     text, begins, ends, nominal = pieces.buffer.tobytes(), pieces.begins, pieces.ends, pieces.nominal
     lines = _Lines(formats, named)

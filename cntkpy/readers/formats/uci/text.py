@@ -220,9 +220,10 @@ class UCIText:
                     code = codes.TEXT_IN_FEATURES if event == 0 else codes.STRAY_TEXT
                     raise self._error(fallback.Trouble(code, begin, end, column, record), text, records)
                 if event < 2:
+                    values = features if event == 0 else targets
                     with np.errstate(over="ignore"):
-                        (features, targets)[event][element] = float(value)
-                    if np.isinf((features, targets)[event][element]) and not self._is_infinite:
+                        values[element] = float(value)
+                    if abs(values.item(element)) == np.inf and not self._is_infinite:
                         self._is_infinite = True
                         line = int(self.lines[records[self._record_at(text, begin)]]) + 1
                         log.warning("%s", infinite_field(text, begin, end, self.path, line))

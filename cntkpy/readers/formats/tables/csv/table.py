@@ -132,10 +132,10 @@ class CsvTable(TableFile):
         kinds = {name: self.schema.field(name).type for name in columns}
         read = self._parsed(result.block, kinds, threads)
         for name, kind in kinds.items():
-            if pa.types.is_floating(kind) and name not in self._infinite:
-                if compute().any(compute().is_inf(read.column(name))).as_py():
-                    self._infinite.add(name)
-                    self._report_infinite(result.block, name)
+            is_new = pa.types.is_floating(kind) and name not in self._infinite
+            if is_new and compute().any(compute().is_inf(read.column(name))).as_py():
+                self._infinite.add(name)
+                self._report_infinite(result.block, name)
         if result.blank is not None:
             kept = np.ones(read.num_rows, bool)
             kept[result.blank] = False
