@@ -16,6 +16,9 @@ _BLANKS = b" \t"
 _ROW = 4096
 """Bytes of a row that are searched for names."""
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
+_TORN_BEFORE, _TORN = re.compile(rb"[ \t]+:"), re.compile(rb"[ \t]+[-+0-9]")
+"""Blanks before the colon of a sparse value, and blanks before its value."""
+TORN_HINT = "no blank stands between an index, its colon and its value: 0:1"
 _SPARSE = re.compile(rf"[0-9]+:{_NUMBER.pattern}")
 
 
@@ -137,7 +140,11 @@ def other_format(
         return (
             f"the file has sparse values, index:value: write format = sparse in the section of '{formats[stream].name}'"
         )
-    if kind == k.INDEX and _NUMBER.fullmatch(word):
+    before = buffer[_behind(buffer, position, b"|\n", _ROW) : position].tobytes() if word else b""
+    after = buffer[position : position + _ROW].tobytes()
+    if word and formats[stream].sparse and (_TORN_BEFORE.match(after) or (before[-1:] == b":" and _TORN.match(after))):
+        return TORN_HINT
+    if kind == k.INDEX and _NUMBER.fullmatch(word) and b":" not in before:
         return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
     return None
 

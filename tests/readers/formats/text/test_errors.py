@@ -195,6 +195,23 @@ def test_a_number_too_large_is_told_once_with_its_place(files, caplog):
     ]
 
 
+@pytest.mark.parametrize(
+    ("sample", "hint"),
+    [
+        ("0 :1", "no blank stands between an index, its colon and its value"),
+        ("0: 1", "no blank stands between an index, its colon and its value"),
+        ("0:1 2 : 3", "no blank stands between an index, its colon and its value"),
+        ("1 2", "write format = dense in the section of 's'"),
+        ("0:1 2", "mend the file"),
+        ("0: |x 1 2", "mend the file"),
+    ],
+)
+def test_what_is_wrong_with_sparse_values(files, sample, hint):
+    with pytest.raises(DataError) as caught:
+        files.minibatches(f"0 |s {sample} |x 1 2\n", DS, traceLevel=0)
+    assert hint in str(caught.value.diagnostic.hint)
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_columns_are_those_an_editor_shows(files, mark):
     with pytest.raises(DataError, match=rf"line 1, column 6, sequence id 0, byte offset {5 + len(mark.encode())}\)"):
