@@ -20,7 +20,7 @@ from cntkpy.cntk_config.parameters import ConfigValue, read_text_file
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.parse import NAME, Word
 from cntkpy.networks.builders.ndl.recovery import SKIPPED
-from cntkpy.networks.builders.ndl.scope import MAX_ERRORS, DependsOnFailed
+from cntkpy.networks.builders.ndl.scope import MAX_ERRORS, DependsOnFailed, TooManyErrors
 from cntkpy.networks.builders.ndl.source import macro_documents, section_documents, value_document
 from cntkpy.networks.builders.ndl.text import Document, Place, ScriptError, error
 from cntkpy.networks.builders.recovery import assigned_names, attempts, blanked, statement_at
@@ -185,6 +185,8 @@ def _run_all(editor: Editor, statements: Iterable[Statement], mistakes: Mistakes
             mistakes.note(statement, located)
         except DependsOnFailed:
             known = -1
+        except TooManyErrors:
+            break
         if mistakes is not None and len(mistakes.errors) > known:
             mistakes.lose(names_of(statement))
 
