@@ -7,9 +7,10 @@ import signal
 import sys
 from types import FrameType
 
-YOUNG_OBJECTS = 50_000
-"""Objects after whose creation Python looks for unused ones. With its own number, 700, it does so some 400 times while
-modules are imported, which makes hardly anything unused: a tenth of the time of a short run."""
+YOUNG_OBJECTS = 400_000
+"""Objects after whose creation Python looks for unused ones: more than there are before the first minibatch, or in a
+check of one configuration. With its own number, 700, it does so some 400 times while modules are imported, which makes
+hardly anything unused: a tenth of the time of a short run; with 50,000 four times, a fifteenth."""
 
 
 def _end(number: int, frame: FrameType | None) -> None:

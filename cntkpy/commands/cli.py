@@ -1,7 +1,6 @@
 """The command line: the classic form (`configFile=...`) and the subcommands next to it. Thin over the other modules."""
 
 import errno
-import gc
 import os
 import re
 import sys
@@ -22,9 +21,6 @@ from cntkpy.commands.words import AGAIN, ALLOW_REMOTE, RECORD, TRACK, as_classic
 EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 1, 2, 130, 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why standard output, which may be a file, cannot be written."""
-
-CHECKED_OBJECTS = 200_000
-"""Objects after whose creation a check looks for unused ones: more than the check of one configuration makes."""
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 CLASSIC = {"ignore_unknown_options": True}
@@ -154,7 +150,6 @@ def show_command(
 def check_command(words: tuple[str, ...], quiet: bool, form: str, watch: bool, **options: Any) -> int:
     """Check configurations."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts a quarter faster when it needs no threads
-    gc.set_threshold(CHECKED_OBJECTS, *gc.get_threshold()[1:])
     from cntkpy.commands.checks.check import CheckOptions, check
 
     if watch:

@@ -87,7 +87,7 @@ def run_words(name: str) -> list[str] | None:
     if "+" in name or exists(name):
         return None
     from cntkpy.cntk_config.base.diagnostics import ConfigError, nearest
-    from cntkpy.commands.projects.project import find_project
+    from cntkpy.commands.projects.places import find_project
 
     project = find_project(Path())
     run = project.run(name) if project is not None else None

@@ -34,8 +34,22 @@ sys.exit(status)
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     said = dict(line.split() for line in done.stdout.splitlines()[1:])
-    assert int(said["threshold"]) == 50_000
+    assert int(said["threshold"]) == 400_000
     assert int(said["frozen"]) > 10_000
+
+
+def test_a_check_imports_no_module_for_annotations_or_for_projects() -> None:
+    program = """
+import sys
+import cntkpy.__main__
+sys.argv[1:] = ["check", "sample_configs/digits.cntk"]
+status = cntkpy.__main__.main()
+print(*sys.modules)
+sys.exit(status)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    unused = {"projects.project", "projects.toml_text", "context.run_context", "tracking.tracker", "checks.contracts"}
+    assert not {f"cntkpy.commands.{name}" for name in unused} & set(done.stdout.split())
 
 
 class Runs:

@@ -13,6 +13,15 @@ from cntkpy.networks.graph.initialize import SeedCounter
 from cntkpy.networks.graph.network import Network
 
 
+@pytest.fixture
+def on_cpu():
+    """Compute on the CPU, also where there is a GPU: convolutions have other forms there."""
+    before = jax.config.jax_default_device
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])
+    yield
+    jax.config.update("jax_default_device", before)
+
+
 class Sketch:
     """A network under construction; nodes are named x0, x1, ... unless given a name."""
 

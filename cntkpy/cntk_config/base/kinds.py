@@ -162,7 +162,7 @@ RULES = (
          ("NotANumber", "NoGradient", "GradientCheck", "NothingToDo", "TruncatedFuture"), "see the message"),
     Rule("CK075", "a device, or another process of the run", "error",
          ("NoSuchDevice", "DeviceChanged", "SharedDevice", "UnequalDevices", "NoCoordinator", "WorkerLost",
-          "BadSilence", "OneWorkerOnly", "CannotListen"), "see docs/parallel.md"),
+          "BadSilence", "OneWorkerOnly", "CannotListen", "OutOfMemory"), "see docs/parallel.md"),
     Rule("CK076", "code of a plug-in or a program", "error", ("UserCode", "ArgumentError"),
          "correct the class or function that the message names"),
     Rule("CK080", "the project file is wrong", "error", ("BadProject",), "see docs/projects.md"),

@@ -12,14 +12,12 @@ import contextlib
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.names import checked_name, is_url, kind_of, public_name
-from cntkpy.cntk_config.base.remote import local_name, upload
 from cntkpy.cntk_config.base.systems import users
 from cntkpy.cntk_config.base.systems.files import (
     DEVICE,
@@ -119,6 +117,8 @@ def atomic_write(
     if through_link:
         target = target_of(target)
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
+    import tempfile
+
     with _named(path):
         handle, temporary = tempfile.mkstemp(prefix=f".{_short(target.name)}.", suffix=".tmp", dir=target.parent)
     _temporaries.add(temporary)
@@ -144,12 +144,16 @@ def atomic_write(
 @contextlib.contextmanager
 def _uploaded(url: str, mode: str) -> Generator[IO[Any], None, None]:
     """A temporary file of this machine whose content is written to a URL on success."""
+    from cntkpy.cntk_config.base.remote import local_name, upload
+
     name = local_name(url)
     if name is not None:
         with atomic_write(name, mode) as file:
             yield file
         return
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "\n")
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="cntkpy-") as folder:
         handle = os.open(Path(folder, "object"), os.O_RDWR | os.O_CREAT | WRITE_FLAGS, 0o600)
         with open(handle, mode, encoding=encoding, newline=newline) as file:  # noqa: PTH123 - a descriptor, not a path

@@ -1,5 +1,7 @@
 """`action = adapt`: train on from an existing model, near to which it may be kept."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -9,9 +11,9 @@ from cntkpy.cntk_config.declare import PATH, TEXT, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import choose_device, load
 from cntkpy.commands.actions.training import TrainingParameters, finished_epochs, load_finished, only_run, run_training
-from cntkpy.commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.trainers.fronts.config.adaptation import MixedTargets
 
@@ -69,7 +71,7 @@ def _adapt(p: AdaptParameters, context: RunContext) -> None:
     run_training(p, network, start, context, device=None, own_trace_level=False, targets=targets)
 
 
-def _targets(p: AdaptParameters, network: "ValidatedNetwork", context: RunContext) -> "MixedTargets":
+def _targets(p: AdaptParameters, network: ValidatedNetwork, context: RunContext) -> MixedTargets:
     """Return the labels mixed with the reference node of a second copy of the original model."""
     if not p.reference_node:
         hint = "name the softmax of the original model, for instance refNodeName = PosteriorProb"

@@ -1,5 +1,7 @@
 """`action = bnstat`: the statistics of batch normalisation estimated again after training."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
@@ -12,10 +14,10 @@ from cntkpy.commands.actions.networks_and_readers import (
     log_ignored,
     reader_for,
 )
-from cntkpy.commands.context.run_context import RunContext
 from cntkpy.trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Node
     from cntkpy.trainers.step.context import Callback
 
@@ -63,7 +65,7 @@ def bn_statistics(section: ConfigParameters, context: RunContext) -> None:
     from cntkpy.trainers.evaluation.bn_statistics import estimate_statistics
     from cntkpy.trainers.monitors.callbacks import traces
 
-    def watch(node: "Node") -> "list[Callback]":
+    def watch(node: Node) -> list[Callback]:
         return traces(p, network, [node], training=True)
 
     estimate_statistics(network, roots, reader, p.minibatch_size[0], p.iterations, context.progress, watch)

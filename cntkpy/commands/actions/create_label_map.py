@@ -1,8 +1,11 @@
 """`action = createLabelMap`: the label mapping file of a UCIFastReader, made from its data."""
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import suggestion
@@ -10,7 +13,9 @@ from cntkpy.cntk_config.base.files import exists
 from cntkpy.cntk_config.base.writing import why_not_written
 from cntkpy.cntk_config.declare import INTEGER, SECTION, TEXT, Declared, Parameter, Part
 from cntkpy.cntk_config.entry import Entry
-from cntkpy.commands.context.run_context import RunContext
+
+if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
 

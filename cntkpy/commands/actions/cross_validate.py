@@ -1,8 +1,11 @@
 """`action = cv`: the models of several epochs on the same data, and which of them is the best."""
 
+from __future__ import annotations
+
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -11,7 +14,9 @@ from cntkpy.cntk_config.declare import COUNT, SECTION, Parameter, array
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
 from cntkpy.commands.actions.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
-from cntkpy.commands.context.run_context import RunContext
+
+if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
 

@@ -1,5 +1,7 @@
 """`action = dumpNode`: nodes of a model as text, with the values of their parameters."""
 
+from __future__ import annotations
+
 import logging
 import re
 from typing import TYPE_CHECKING
@@ -8,9 +10,9 @@ from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.declare import BOOLEAN, PATH, TEXT, Declared, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import find_nodes, load
-from cntkpy.commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Node, ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
@@ -59,7 +61,7 @@ def names_one_node(p: DumpNodeParameters) -> bool:
     return not p.node_regex and p.node_name != ALL_NODES
 
 
-def _choose(network: "ValidatedNetwork", p: DumpNodeParameters) -> "list[Node]":
+def _choose(network: ValidatedNetwork, p: DumpNodeParameters) -> list[Node]:
     if p.node_regex:
         try:
             pattern = re.compile(p.node_regex)

@@ -1,5 +1,7 @@
 """`action = edit`: change models with a script of the model editing language (MEL), or make one with a builder."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Set
 from pathlib import Path
@@ -12,10 +14,10 @@ from cntkpy.cntk_config.declare import PATH, Declared, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import pad_channels
 from cntkpy.commands.context.root import CommandParameters
-from cntkpy.commands.context.run_context import RunContext
 from cntkpy.networks.builders.parameters import BuilderParameters, OutputParameters, builder_of, is_given
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Node, ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
@@ -76,7 +78,7 @@ def edit(section: ConfigParameters, context: RunContext) -> None:
     class FilesOfDevice(Files):
         """Models whose new nodes are those that CNTK makes for the device."""
 
-        def made(self, network: "ValidatedNetwork", nodes: "Set[Node]") -> None:
+        def made(self, network: ValidatedNetwork, nodes: Set[Node]) -> None:
             pad_channels(network, context, nodes)
 
     try:

@@ -1,5 +1,7 @@
 """`action = test` (or `eval`): criteria and evaluation nodes of a network on data."""
 
+from __future__ import annotations
+
 import logging
 import math
 from collections.abc import Sequence
@@ -17,12 +19,11 @@ from cntkpy.commands.actions.networks_and_readers import (
     process_group_of,
     reader_for,
 )
-from cntkpy.commands.context.run_context import RunContext
 from cntkpy.readers.parameters import OrderParameters
-from cntkpy.trainers.log.events import COUNTED
 from cntkpy.trainers.parameters.sgd import EvaluationParameters
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Node, ValidatedNetwork
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.trainers.evaluation.confusion import ConfusionCount
@@ -74,7 +75,7 @@ def test(section: ConfigParameters, context: RunContext) -> None:
 test.__test__ = False  # type: ignore[attr-defined]
 
 
-def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
+def evaluate_section(p: TestParameters, context: RunContext) -> list[Total]:
     """Evaluate the network of a section on its data, and log the results; one `Total` per node."""
     log_ignored(p, context.action, context)
     choose_device(context)
@@ -88,9 +89,11 @@ def evaluate_section(p: TestParameters, context: RunContext) -> "list[Total]":
     return totals
 
 
-def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: RunContext) -> "ConfusionCount | None":
+def _confusion_count(network: ValidatedNetwork, nodes: list[Node], context: RunContext) -> ConfusionCount | None:
     """Return the counter of the answers of a classification; None without `logFormat=json`, or with several
     processes, each of which has a part of the data."""
+    from cntkpy.trainers.log.events import COUNTED
+
     if not log.isEnabledFor(COUNTED) or context.link is not None:
         return None
     from cntkpy.trainers.evaluation.confusion import ConfusionCount, classification
@@ -99,7 +102,7 @@ def _confusion_count(network: "ValidatedNetwork", nodes: "list[Node]", context: 
     return ConfusionCount(network, node) if node is not None else None
 
 
-def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader":
+def reader_in_order(p: TestParameters, context: RunContext) -> MinibatchReader:
     """Return the reader of a test: in the order of the data, unless its own section says otherwise."""
     settings = {"traceLevel": str(p.trace_level)}
     if not OrderParameters.randomize.stands_in(p.reader):
@@ -109,12 +112,12 @@ def reader_in_order(p: TestParameters, context: RunContext) -> "MinibatchReader"
 
 def evaluate_nodes(
     p: TestParameters,
-    network: "ValidatedNetwork",
-    nodes: "list[Node]",
-    reader: "MinibatchReader",
+    network: ValidatedNetwork,
+    nodes: list[Node],
+    reader: MinibatchReader,
     context: RunContext,
-    callbacks: "Sequence[Callback]" = (),
-) -> "list[Total]":
+    callbacks: Sequence[Callback] = (),
+) -> list[Total]:
     """Evaluate nodes as the section says, and log the results; one `Total` per node. `callbacks`: see `evaluate`."""
     from cntkpy.trainers.evaluation.evaluate import EvaluationData, evaluate
     from cntkpy.trainers.evaluation.evaluator import Evaluator
@@ -138,7 +141,7 @@ def evaluate_nodes(
     return evaluate(evaluator, data, *lines, context.progress)
 
 
-def evaluation_nodes(network: "ValidatedNetwork", names: list[ConfigValue]) -> "list[Node]":
+def evaluation_nodes(network: ValidatedNetwork, names: list[ConfigValue]) -> list[Node]:
     """Return the named nodes, or all evaluation nodes followed by all criterion nodes.
 
     Raises:

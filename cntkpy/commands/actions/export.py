@@ -1,12 +1,13 @@
 """`action = export`: the network of a command as an ONNX model, compared with onnxruntime on its own data."""
 
+from __future__ import annotations
+
 import logging
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.declare import BOOLEAN, COUNT, PATH, SECTION, TEXT, Parameter, array
 from cntkpy.cntk_config.entry import Entry
-from cntkpy.cntk_config.export import Export
 from cntkpy.commands.actions.networks_and_readers import (
     ModelParameters,
     build_or_load,
@@ -14,11 +15,11 @@ from cntkpy.commands.actions.networks_and_readers import (
     find_nodes,
     reader_for,
 )
-from cntkpy.commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.onnx.check import Difference
     from cntkpy.networks.onnx.save import Ready
 
@@ -58,6 +59,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     """Run the action on its section."""
     p = ExportParameters(section)
     choose_device(context)
+    from cntkpy.cntk_config.export import Export
     from cntkpy.networks.onnx import files
     from cntkpy.networks.onnx.check import merged
     from cntkpy.networks.onnx.export import Settings
@@ -89,7 +91,7 @@ def export(section: ConfigParameters, context: RunContext) -> None:
     log.info("Written: %s", ready.describe())
 
 
-def _means(p: ExportParameters) -> "dict[str, np.ndarray]":
+def _means(p: ExportParameters) -> dict[str, np.ndarray]:
     """Return the mean pictures that the reader subtracts, by input."""
     from cntkpy.readers.formats.image.subtracted import subtracted_pictures
 
@@ -98,7 +100,7 @@ def _means(p: ExportParameters) -> "dict[str, np.ndarray]":
     return subtracted_pictures(p.reader)
 
 
-def _on_data(ready: "Ready", section: ConfigParameters, context: RunContext, size: int) -> "list[Difference]":
+def _on_data(ready: Ready, section: ConfigParameters, context: RunContext, size: int) -> list[Difference]:
     """Differences on the first minibatch of the reader, one sequence after the other; all frames at once."""
     import numpy as np
 

@@ -1,5 +1,7 @@
 """Helpers shared by several actions: a network (built or loaded), a device to compute on, a reader for a section."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
@@ -9,11 +11,11 @@ from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.declare import PATH, Declared, Parameter
 from cntkpy.commands.context.device import names_of
-from cntkpy.commands.context.run_context import RunContext
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.builders.parameters import BuilderParameters, OutputParameters, builder_of
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.trainers.parallel.process_group import ProcessGroup
@@ -40,7 +42,7 @@ def choose_device(context: RunContext, training: bool = False, say: bool = True)
     return name
 
 
-def process_group_of(context: RunContext) -> "ProcessGroup":
+def process_group_of(context: RunContext) -> ProcessGroup:
     """Return the devices of this process and of the others."""
     from cntkpy.trainers.parallel.communicator import Communicator
     from cntkpy.trainers.parallel.process_group import process_group_of
@@ -48,7 +50,7 @@ def process_group_of(context: RunContext) -> "ProcessGroup":
     return process_group_of(context.link or Communicator(), context.device.here())
 
 
-def build(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork | None":
+def build(section: ConfigParameters, context: RunContext) -> ValidatedNetwork | None:
     """Return the network of a builder section, validated; `None` if no builder section is visible."""
     from cntkpy.networks.builders.build import build_network, has_builder
 
@@ -59,7 +61,7 @@ def build(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork |
     return network
 
 
-def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Node] | None" = None) -> None:
+def pad_channels(network: ValidatedNetwork, context: RunContext, new: Set[Node] | None = None) -> None:
     """Give the 2-D convolutions of a new network the padding that CNTK's code for the device has.
 
     CNTK's CPU code pads the axis of channels, too. The network keeps that padding wherever it runs later.
@@ -93,7 +95,7 @@ def pad_channels(network: "ValidatedNetwork", context: RunContext, new: "Set[Nod
     )
 
 
-def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedNetwork":
+def build_or_load(section: ConfigParameters, context: RunContext) -> ValidatedNetwork:
     """Return the network that an action evaluates.
 
     That is the model that an earlier action of the same command has trained; else a new network if a builder section is
@@ -109,7 +111,7 @@ def build_or_load(section: ConfigParameters, context: RunContext) -> "ValidatedN
     return network
 
 
-def _warn_of_start_values(section: ConfigParameters, network: "ValidatedNetwork", context: RunContext) -> None:
+def _warn_of_start_values(section: ConfigParameters, network: ValidatedNetwork, context: RunContext) -> None:
     """Say that a network is evaluated which nothing has trained, or parameters of it."""
     builder = builder_of(section)
     assert builder is not None
@@ -135,7 +137,7 @@ def _warn_of_start_values(section: ConfigParameters, network: "ValidatedNetwork"
     )
 
 
-def load(path: str, context: RunContext) -> "ValidatedNetwork":
+def load(path: str, context: RunContext) -> ValidatedNetwork:
     """Return the network of a model file, in the precision of the run."""
     from cntkpy.networks.files.model_file import load_model
 
@@ -148,7 +150,7 @@ def reader_for(
     context: RunContext,
     stop: Callable[[], bool] | None = None,
     **extra_values: str,
-) -> "MinibatchReader":
+) -> MinibatchReader:
     """Return a reader made from a sub-section; a run that a signal can stop does not wait for it forever.
 
     Args:
@@ -183,7 +185,7 @@ CANDIDATES = 5
 """Nodes at most that are offered to be written."""
 
 
-def what_to_write(network: "Network | ValidatedNetwork") -> str:
+def what_to_write(network: Network | ValidatedNetwork) -> str:
     """Return a hint for a network without outputs: predictions are the inputs of criteria and evaluations, except
     inputs."""
     ends = [*network.groups["criterion"], *network.groups["evaluation"]]
@@ -199,7 +201,7 @@ def what_to_write(network: "Network | ValidatedNetwork") -> str:
     return f"write outputNodeNames = {names[0]}; candidates: {', '.join(names[:CANDIDATES])}{extra_text}"
 
 
-def find_nodes(network: "ValidatedNetwork", names: Sequence[ConfigValue], *, every: bool = False) -> "list[Node]":
+def find_nodes(network: ValidatedNetwork, names: Sequence[ConfigValue], *, every: bool = False) -> list[Node]:
     """Return the nodes of these names; beside names that exist, others are left out with a warning, as in CNTK.
 
     Args:

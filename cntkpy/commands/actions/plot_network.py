@@ -4,10 +4,13 @@
 - `dot -Tpng <IN> -o<OUT>` - then `dot` is run with that format; anything else is an error that says so.
 """
 
+from __future__ import annotations
+
 import logging
 import re
 import shlex
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -15,7 +18,9 @@ from cntkpy.cntk_config.base.writing import atomic_write
 from cntkpy.cntk_config.declare import PATH, TEXT, Declared, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import load
-from cntkpy.commands.context.run_context import RunContext
+
+if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
 

@@ -1,5 +1,7 @@
 """`action = SVD`: weight matrices replaced by products of two smaller ones (singular value decomposition)."""
 
+from __future__ import annotations
+
 import logging
 import math
 import re
@@ -12,9 +14,9 @@ from cntkpy.cntk_config.base.lines import split_lines
 from cntkpy.cntk_config.declare import COUNT, PATH, REAL, TEXT, Declared, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import load
-from cntkpy.commands.context.run_context import RunContext
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Network, Node
 
 log = logging.getLogger("cntkpy.commands")
@@ -63,7 +65,7 @@ def svd(section: ConfigParameters, context: RunContext) -> None:
     save_model(output, network.validate())
 
 
-def _ratio_of(node: "Node", groups: "list[tuple[re.Pattern[str], float]]") -> float | None:
+def _ratio_of(node: Node, groups: list[tuple[re.Pattern[str], float]]) -> float | None:
     """Return the ratio of the first expression that matches a matrix; None for a node that stays."""
     shape = node.shape or ()
     if not node.is_parameter or len(shape) < 2 or (len(shape) == 2 and min(shape) < 2):
@@ -76,7 +78,7 @@ def _ratio_of(node: "Node", groups: "list[tuple[re.Pattern[str], float]]") -> fl
     return ratio
 
 
-def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> None:
+def factorise(network: Network, node: Node, ratio: float, aligned: int) -> None:
     """Replace a matrix W by U V with as few columns of U as `ratio` of the sum of singular values needs.
 
     Where the matrix only multiplies something from the left, W x becomes U (V x); elsewhere W becomes the product.
@@ -135,7 +137,7 @@ def factorise(network: "Network", node: "Node", ratio: float, aligned: int) -> N
     )
 
 
-def _redirect(network: "Network", old: "Node", new: "Node", but: "set[Node]") -> None:
+def _redirect(network: Network, old: Node, new: Node, but: set[Node]) -> None:
     """Everything that uses `old`, groups included, uses `new`."""
     for user in network.nodes.values():
         if user not in but:

@@ -4,12 +4,18 @@ The manual describes this action as a check that unrolling a recurrent network d
 networks are always unrolled, so it is `test` with a result file.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.writing import output_file
 from cntkpy.cntk_config.declare import PATH, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.evaluate import TestParameters, evaluate_section
-from cntkpy.commands.context.run_context import RunContext
+
+if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
 
 ENTRY = Entry(
     "action",

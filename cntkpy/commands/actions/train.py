@@ -1,5 +1,7 @@
 """`action = train`: train a network, or resume where an earlier run of the same configuration stopped."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -10,10 +12,10 @@ from cntkpy.cntk_config.declare import PATH, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.networks_and_readers import build, choose_device, load
 from cntkpy.commands.actions.training import TrainingParameters, finished_epochs, load_finished, only_run, run_training
-from cntkpy.commands.context.run_context import RunContext
 from cntkpy.networks.builders.parameters import BuilderParameters, OutputParameters
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import ValidatedNetwork
 
 log = logging.getLogger("cntkpy.commands")
@@ -68,7 +70,7 @@ def _train(p: TrainParameters, context: RunContext) -> None:
     run_training(p, network, start, context, device=device, own_trace_level=True)
 
 
-def _new_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwork":
+def _new_network(p: TrainParameters, context: RunContext) -> ValidatedNetwork:
     """Return the network that the training begins with: the initial model, or what the builder makes."""
     section = p.config
     if starts_from_model(p):
@@ -107,7 +109,7 @@ def starts_from_model(p: TrainParameters) -> bool:
     return not own_names
 
 
-def _initial_network(p: TrainParameters, context: RunContext) -> "ValidatedNetwork":
+def _initial_network(p: TrainParameters, context: RunContext) -> ValidatedNetwork:
     """Return the network of the initial model, with the outputs that the section names."""
     from cntkpy.networks.builders.build import choose_outputs
 

@@ -1,5 +1,7 @@
 """Shared code of `train` and `adapt`: where a training begins, its readers, and how it runs."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -7,19 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, Diagnostic, Span
-from cntkpy.cntk_config.base.files import exists
+from cntkpy.cntk_config.base.files import exists, is_file
 from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.writing import shown, why_no_folder, why_not_written
 from cntkpy.cntk_config.declare import BOOLEAN, SECTION, Declared, Parameter, section_of
 from cntkpy.commands.actions.networks_and_readers import load, log_ignored, process_group_of, reader_for
 from cntkpy.commands.context.interrupt import AskingProgress, run_until_stopped
 from cntkpy.commands.context.root import CommandParameters
-from cntkpy.commands.context.run_context import RunContext, TrainingSettings
 from cntkpy.networks.builders.parameters import BUILDERS
 from cntkpy.readers.parameters import ReaderParameters
 from cntkpy.readers.registry import varying_slots
 
 if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext, TrainingSettings
     from cntkpy.networks.graph.network import ValidatedNetwork
     from cntkpy.readers.contracts import MinibatchReader
     from cntkpy.trainers.fronts.config.adaptation import MixedTargets
@@ -34,6 +36,14 @@ class TrainingParameters(Declared):
     sgd = Parameter("SGD", section_of("cntkpy.trainers.parameters.sgd:SGDParameters"), help="How to train.")
     reader = Parameter("reader", SECTION, help="Training data.")
     cv_reader = Parameter("cvReader", SECTION, default=None, help="Data evaluated after every epoch.")
+
+
+def is_finished(p: TrainingParameters) -> bool:
+    """Return whether the final model is there, so that nothing is trained or written."""
+    from cntkpy.trainers.checkpoints.checkpoint import is_final
+
+    path = str(p.sgd.model_path)
+    return bool(p.make_mode) and is_file(path) and is_final(path, p.sgd.max_epochs)
 
 
 @contextmanager
@@ -51,7 +61,7 @@ def only_run(p: TrainingParameters, context: RunContext) -> Generator[None]:
         message = "is a URL, and a training keeps files of its epochs next to the model"
         raise p.sgd.error("modelPath", message, "write the name of a file here, and copy the model at the end")
     wrong = why_not_written(path) or why_no_folder(path)
-    if wrong:
+    if wrong and not is_finished(p):
         raise p.sgd.error("modelPath", f"'{shown(path)}' cannot be a model file: {wrong}", "give the name of a file")
     if context.link is not None and context.link.rank:
         yield  # the main process holds the lock
@@ -197,7 +207,7 @@ def _is_continued(path: str, start: int) -> bool:
     return final is not None and final.epochs == start
 
 
-def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "ValidatedNetwork":
+def load_finished(p: TrainingParameters, start: int, context: RunContext) -> ValidatedNetwork:
     """Return the network after this many epochs of the training."""
     from cntkpy.trainers.checkpoints.checkpoint import model_name
 
@@ -208,13 +218,13 @@ def load_finished(p: TrainingParameters, start: int, context: RunContext) -> "Va
 
 def run_training(
     p: TrainingParameters,
-    network: "ValidatedNetwork",
+    network: ValidatedNetwork,
     start: int | None,
     context: RunContext,
     *,
     device: str | None,
     own_trace_level: bool,
-    targets: "MixedTargets | None" = None,
+    targets: MixedTargets | None = None,
 ) -> None:
     """Train the network until its last epoch, or until a signal stops the run.
 
@@ -235,7 +245,7 @@ def run_training(
     def stops_while_reading() -> bool:
         return context.stop is not None and context.stop() and parallel.stops_while_reading
 
-    def make(name: str, stop: Callable[[], bool] | None = None) -> "MinibatchReader":
+    def make(name: str, stop: Callable[[], bool] | None = None) -> MinibatchReader:
         trace_level = own_trace_level and CommandParameters.trace_level.stands_in(p.config.section(name))
         return reader_for(
             p.config, name, context, stop, **({} if trace_level else {"traceLevel": str(context.trace_level)})
@@ -262,7 +272,7 @@ def run_training(
     run_until_stopped(training, context.stop)
 
 
-def _say_network(network: "ValidatedNetwork", device: str | None) -> None:
+def _say_network(network: ValidatedNetwork, device: str | None) -> None:
     """Log the event of the network that is trained, where somebody listens to events."""
     if not log.isEnabledFor(logging.DEBUG):
         return

@@ -1,5 +1,7 @@
 """`action = write`: the values of nodes as text, one file per node."""
 
+from __future__ import annotations
+
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -31,13 +33,13 @@ from cntkpy.commands.actions.networks_and_readers import (
     reader_for,
     what_to_write,
 )
-from cntkpy.commands.context.run_context import RunContext
 from cntkpy.readers.parameters import ReaderParameters, WriterParameters
 from cntkpy.trainers.parameters.sgd import TraceParameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from cntkpy.commands.context.run_context import RunContext
     from cntkpy.networks.graph.network import Node, ValidatedNetwork
     from cntkpy.readers.contracts import Writer
     from cntkpy.trainers.evaluation.output import Format
@@ -171,9 +173,7 @@ def write(section: ConfigParameters, context: RunContext) -> None:
     log.info("Total Samples Evaluated = %d", total)
 
 
-def _write(
-    path: str, files: "list[tuple[str, Node]]", data: "Iterator[Written]", layout: "Format", prologues: int
-) -> int:
+def _write(path: str, files: list[tuple[str, Node]], data: Iterator[Written], layout: Format, prologues: int) -> int:
     """Write the values of all minibatches; only the first files have a prologue. Returns the number of columns."""
     from cntkpy.trainers.evaluation.output import NodeWriter
 
@@ -195,7 +195,7 @@ def _write(
     return total
 
 
-def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[Node]", data: "Iterator[Written]") -> int:
+def _write_with(writer: Writer, priors: NDArray[Any] | None, nodes: list[Node], data: Iterator[Written]) -> int:
     """Hand the values of all sequences to a writer, one after the other. Returns the number of columns."""
     from cntkpy.readers.contracts import NeedsPriors, TakesKeys
 
@@ -224,7 +224,7 @@ def _write_with(writer: "Writer", priors: "NDArray[Any] | None", nodes: "list[No
     return total
 
 
-def _priors(network: "ValidatedNetwork") -> "NDArray[Any] | None":
+def _priors(network: ValidatedNetwork) -> NDArray[Any] | None:
     """Return the prior probabilities of the classes: the value of the node that takes the mean of the labels."""
     labels = {node.name for node in network.groups["label"]}
     for node in network.precompute_nodes(pending=False):

@@ -3,12 +3,15 @@
 Words of equal count stand in CNTK's order: see `hash_order`.
 """
 
+from __future__ import annotations
+
 import itertools
 import logging
 import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
@@ -17,7 +20,9 @@ from cntkpy.cntk_config.base.writing import atomic_write, shown
 from cntkpy.cntk_config.declare import BOOLEAN, COUNT, PATH, SIZE, TEXT, Declared, Parameter
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.hash_order import most_frequent_first
-from cntkpy.commands.context.run_context import RunContext
+
+if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import RunContext
 
 log = logging.getLogger("cntkpy.commands")
 

@@ -19,21 +19,21 @@ from cntkpy.cntk_config.base.kinds import RULES
 from cntkpy.cntk_config.base.systems import cores
 from cntkpy.cntk_config.command_line import load_with
 from cntkpy.commands.checks import output as check_output
-from cntkpy.commands.checks.contracts import Unmet, broken_contracts, unmet, unused_contracts, without_contracted
 from cntkpy.commands.checks.files import RECORDS
 from cntkpy.commands.checks.findings import Finding, selects
 from cntkpy.commands.checks.look import look, without_root
 from cntkpy.commands.checks.merging import Causes, Result, merged, placed, suites, without_project
-from cntkpy.commands.checks.output.places import PLACES
 from cntkpy.commands.checks.scripts import is_ndl, is_script, ndl_findings, script_findings
 from cntkpy.commands.checks.targets import Target, Targets
 from cntkpy.commands.console import has_colours
 from cntkpy.commands.context import processes
-from cntkpy.commands.projects.project import NAME, Project, find_project
+from cntkpy.commands.projects.places import NAME, find_project
 from cntkpy.commands.words import OPEN, is_config_word, same_directory
 
 if TYPE_CHECKING:
+    from cntkpy.commands.checks.contracts import Unmet
     from cntkpy.commands.checks.corrections import Correction
+    from cntkpy.commands.projects.project import Project
 
 EXIT_WARNINGS, EXIT_ERRORS = 1, 2
 CONFIGS_PER_PROCESS = 25
@@ -146,6 +146,8 @@ def _of_projects(
         unused = list(project.unmatched())
         runs = [looked for target, looked in zip(chosen, several, strict=True) if target.project is project]
         if runs and not project.problems:
+            from cntkpy.commands.checks.contracts import unused_contracts
+
             unused += unused_contracts(project, [looked.contracts for looked in runs])
         findings = [finding for finding in map(Finding.of, unused) if _is_wanted(finding, options, project)]
         if findings:
@@ -204,6 +206,8 @@ def _findings_with(texts: Mapping[str, str], chosen: list[Target], options: Chec
 
 def _text_of(finding: Finding) -> _Key:
     """Return the parts of a finding that stay when the text in front of it changes."""
+    from cntkpy.commands.checks.output.places import PLACES
+
     return finding.rule.code, finding.diagnostic.kind, PLACES.sub("", finding.diagnostic.message)
 
 
@@ -339,11 +343,15 @@ def _diagnostics(
         root = read()
     except ConfigError as error:
         return [error.diagnostic]
-    if project is not None and contracts is not None:
-        contracts.update(unmet(root, project))
-    broken = broken_contracts(root, project) if project is not None else []
-    modules = options.modules and not any(problem.kind == "ModuleNotAllowed" for problem in broken)
-    result = look(root, data=options.data, modules=modules, records=options.records, cut=cut)
-    if project is not None:
-        result = [*without_contracted(root, project, result), *broken]
+    looked = functools.partial(look, root, data=options.data, records=options.records, cut=cut)
+    if project is None:
+        result = looked(modules=options.modules)
+    else:
+        from cntkpy.commands.checks.contracts import broken_contracts, unmet, without_contracted
+
+        if contracts is not None:
+            contracts.update(unmet(root, project))
+        broken = broken_contracts(root, project)
+        modules = options.modules and not any(problem.kind == "ModuleNotAllowed" for problem in broken)
+        result = [*without_contracted(root, project, looked(modules=modules)), *broken]
     return without_root(root, result) if is_joined else result

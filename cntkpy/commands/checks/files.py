@@ -21,6 +21,7 @@ from cntkpy.cntk_config.base.systems.names import meant
 from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.actions.train import TrainParameters
+from cntkpy.commands.actions.training import is_finished
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.scan import TRAINING, trains
 from cntkpy.commands.context.root import RootParameters
@@ -150,8 +151,10 @@ def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
             written = name in OUTPUTS or (trains(command) and name == "modelpath")
             if not written or not parameter.type.name.startswith("path"):
                 continue
-            if value := use.value(parameter):
-                yield from _unwritable(value, single=name != BEGINNING)
+            problems = list(_unwritable(value, single=name != BEGINNING)) if (value := use.value(parameter)) else []
+            if problems and name == "modelpath" and _is_finished(command):
+                continue  # nothing is written: the model may be in a folder of others
+            yield from problems
 
 
 def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
@@ -274,6 +277,14 @@ def needed_files(use: Use, makes: bool) -> Iterator[ConfigValue]:
             yield from paths_of(use, parameter)
 
 
+def inputs(command: Use) -> Iterator[ConfigValue]:
+    """Yield the names of all files that a command reads, there or not."""
+    for use in command.walk():
+        for parameter in use.parameters():
+            if _is_input(use, parameter) and parameter.type.name.startswith("path"):
+                yield from paths_of(use, parameter)
+
+
 def _names_classes(use: Use) -> bool:
     """Return whether a section of labels has names of classes that a list has to know."""
     from cntkpy.readers.formats.uci.parameters import LabelParameters
@@ -335,13 +346,7 @@ def _is_finished(command: Use) -> bool:
     if not set(command.actions) <= set(TRAINING):
         return False
     try:
-        training = TrainParameters(command.section)
-        path = str(training.sgd.model_path)
-        if not training.make_mode or not exists(Path(path)):
-            return False
-        from cntkpy.trainers.checkpoints.checkpoint import is_final
-
-        return is_final(path, training.sgd.max_epochs)
+        return is_finished(TrainParameters(command.section))
     except ConfigError:
         return False
 

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import Diagnostic
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.catalogue.section_map import TopLevel, Use, import_modules, section_map
-from cntkpy.commands.checks.contracts import broken_contracts, without_contracted
 from cntkpy.commands.checks.dollars import dollar_problems, with_variables
 from cntkpy.commands.checks.files import (
     RECORDS,
@@ -26,14 +26,17 @@ from cntkpy.commands.checks.findings import Finding, diagnostics_of
 from cntkpy.commands.checks.models import Models, whole_path
 from cntkpy.commands.checks.names import name_problems, shadow_problems
 from cntkpy.commands.checks.networks import computed_networks, network_problems
+from cntkpy.commands.checks.overwritten import overwritten_inputs, overwritten_logs
 from cntkpy.commands.checks.records import record_problems
 from cntkpy.commands.checks.repeated import repeated_problems
 from cntkpy.commands.checks.rules import command_problems, idle_problems, precision_of
 from cntkpy.commands.checks.scan import trains
 from cntkpy.commands.checks.values import open_values, value_problems
 from cntkpy.commands.context.root import RootParameters, check_deprecated, check_precision
-from cntkpy.commands.projects.project import Project, find_project
-from cntkpy.commands.tracking.tracker import check_name
+from cntkpy.commands.projects.places import find_project
+
+if TYPE_CHECKING:
+    from cntkpy.commands.projects.project import Project
 
 HIDDEN_HINTS = ("CK040", "CK060")
 """Hints that a run does not show: a longer schedule is meant for more epochs, and other files need not be there."""
@@ -98,6 +101,8 @@ def look_before_run(top: TopLevel) -> list[Finding]:
     findings, project = _found(top, _listed_part(top)), _project_of(top.section)
     if project is None:
         return findings
+    from cntkpy.commands.checks.contracts import broken_contracts, without_contracted
+
     broken = broken_contracts(top.section, project)
     kept = {id(diagnostic) for diagnostic in without_contracted(top.section, project, [f.diagnostic for f in findings])}
     findings = [finding for finding in findings if id(finding.diagnostic) in kept]
@@ -169,7 +174,11 @@ def _root_problems(top: TopLevel) -> Iterator[Diagnostic]:
 def _check_trackers(parameters: RootParameters) -> None:
     """Check that the trackers of the top level exist; only a run needs their packages."""
     tracking = parameters.tracking
-    for name in tracking.type if tracking is not None else ():
+    if tracking is None:
+        return
+    from cntkpy.commands.tracking.tracker import check_name
+
+    for name in tracking.type:
         check_name(str(name), name.span)
 
 
@@ -186,6 +195,8 @@ def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Di
     yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
     yield from unwritable_outputs(top.values, top, listed)
+    yield from overwritten_logs(top)
+    yield from itertools.chain.from_iterable(map(overwritten_inputs, top.parts))
     yield from diagnostics_of(open_values(root, listed))
     yield from _networks_to_build(top, before_run=everything is not top, here=here)
 

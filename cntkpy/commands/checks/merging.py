@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config import ConfigError, parse
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span
@@ -15,8 +16,10 @@ from cntkpy.cntk_config.base.files import read_input
 from cntkpy.commands.checks.findings import Finding
 from cntkpy.commands.checks.folders import SUFFIXES
 from cntkpy.commands.checks.targets import Target
-from cntkpy.commands.projects.project import Project, Run
 from cntkpy.commands.words import OPEN
+
+if TYPE_CHECKING:
+    from cntkpy.commands.projects.project import Project, Run
 
 MAX_FILES = 2000
 """Files of a project that are searched for definitions of variables."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from cntkpy.cntk_config.base.files import exists, is_folder
 from cntkpy.commands.checks.folders import expand_folders
-from cntkpy.commands.projects.project import NAME, PYPROJECT, Project, Run, find_project, folders_of_projects
+from cntkpy.commands.projects.places import NAME, PYPROJECT, find_project, folders_of_projects
 from cntkpy.commands.words import is_config_word, is_override, sort_words
+
+if TYPE_CHECKING:
+    from cntkpy.commands.projects.project import Project, Run
 
 
 class Target(NamedTuple):

@@ -1,5 +1,9 @@
 """The top level of a configuration: the parameters of the run itself, and the commands to run."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cntkpy.cntk_config import ConfigError, ConfigValue
 from cntkpy.cntk_config.base.diagnostics import suggestion
 from cntkpy.cntk_config.declare import (
@@ -17,7 +21,9 @@ from cntkpy.cntk_config.declare import (
 )
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.context.device import DEVICE
-from cntkpy.commands.context.run_context import Precision
+
+if TYPE_CHECKING:
+    from cntkpy.commands.context.run_context import Precision
 
 
 def _joins(value: ConfigValue) -> bool | None:

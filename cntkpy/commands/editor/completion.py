@@ -107,7 +107,7 @@ def _help_topics(start: str) -> Iterator[str]:
 
 def _run_names(start: str) -> Iterator[str]:
     """Return the names of the runs of the project of the current folder that begin so."""
-    from cntkpy.commands.projects.project import find_project
+    from cntkpy.commands.projects.places import find_project
 
     try:
         project = find_project(Path())

@@ -17,7 +17,8 @@ from cntkpy.commands.checks.merging import Causes, Result, merged, placed
 from cntkpy.commands.checks.scripts import is_script, ndl_findings, script_findings
 from cntkpy.commands.checks.targets import Target
 from cntkpy.commands.editor import ndl
-from cntkpy.commands.projects.project import NAME, PYPROJECT, TABLE, Project, Run, find_project, load_project
+from cntkpy.commands.projects.places import NAME, PYPROJECT, TABLE, find_project
+from cntkpy.commands.projects.project import Project, Run, load_project
 from cntkpy.commands.words import same_directory
 
 FIRST_SECONDS = 1.0

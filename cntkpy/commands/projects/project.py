@@ -20,11 +20,8 @@ from cntkpy.commands.projects.contracts import Contract, contracts_of
 from cntkpy.commands.projects.schema import problems
 from cntkpy.commands.projects.toml_text import Path_, TomlText
 
-NAME, PYPROJECT, TABLE = "cntkpy.toml", "pyproject.toml", ("tool", "cntkpy")
 MAX_RUNS = 10_000
 """Runs of one project: a matrix grows by multiplication."""
-MAX_FOLDERS = 10_000
-"""Folders in which projects are looked for."""
 MAX_MATCHES = 10_000
 """Files that a glob may name."""
 MIN_SIMILARITY = 0.6
@@ -243,53 +240,6 @@ def _has_part(run: Run, part: Path, texts: dict[Path, str]) -> bool:
 @functools.lru_cache(4096)
 def _resolved(files: tuple[Path, ...]) -> frozenset[Path]:
     return frozenset(file.resolve() for file in files)
-
-
-def find_project(start: Path) -> Project | None:
-    """Return the project of a file or folder: that of the nearest folder upwards which has one.
-
-    Args:
-        start: A file or folder, which need not exist.
-
-    Raises:
-        ConfigError: The project file cannot be read.
-    """
-    absolute = Path(os.path.abspath(start))  # noqa: PTH100
-    for folder in (absolute, *absolute.parents):
-        if not folder.is_dir():
-            continue
-        if (path := folder / NAME).is_file():
-            return load_project(path, ())
-        pyproject = folder / PYPROJECT
-        if pyproject.is_file() and _has_table(pyproject):
-            return load_project(pyproject, TABLE)
-        if (folder / ".git").exists():
-            return None  # a folder above the repository belongs to others
-    return None
-
-
-def folders_of_projects(folder: Path) -> Iterator[Path]:
-    """Yield the folders below a folder that have a project, but none inside of another one.
-
-    Args:
-        folder: The folder, which is not one of them.
-    """
-    for parent, folders, names in itertools.islice(os.walk(folder), MAX_FOLDERS):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        path = Path(parent)
-        is_project = NAME in names or (PYPROJECT in names and _has_table(path / PYPROJECT))
-        if is_project and path != folder:
-            yield path
-            folders.clear()
-
-
-def _has_table(path: Path) -> bool:
-    try:
-        data = TomlText(path, str(path)).data
-    except ConfigError:
-        return False  # a file of other programs, which say what is wrong
-    tool = data.get(TABLE[0])
-    return isinstance(tool, dict) and TABLE[1] in cast("dict[str, Any]", tool)
 
 
 def load_project(path: Path, prefix: Path_ = (), text: str | None = None, name: str | None = None) -> Project:

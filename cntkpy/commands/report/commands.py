@@ -34,7 +34,9 @@ def report_command(runs: tuple[str, ...], out: str) -> int:
     from cntkpy.cntk_config.base.writing import output_file
     from cntkpy.commands.report.page import page
     from cntkpy.commands.runs.find import find_runs
+    from cntkpy.commands.same_file import keep_inputs
 
+    keep_inputs(out, runs)
     text = page(find_runs(runs)).encode()
     with output_file(Path(out)) as file:
         file.write(text)

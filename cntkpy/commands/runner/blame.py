@@ -13,6 +13,7 @@ from cntkpy.cntk_config import ConfigParameters, UserError
 from cntkpy.cntk_config.base.diagnostics import Span
 from cntkpy.commands.catalogue.section_map import Use, command_use, reader_use
 from cntkpy.commands.checks.files import absent_streams
+from cntkpy.readers.errors import DataError
 
 E = TypeVar("E", bound=UserError)
 
@@ -26,6 +27,26 @@ READING = ("CK055", "CK056", "CK061", "CK072", "CK073")
 """Codes of errors that concern the data: the reader's section is their place."""
 
 REPORT = "This is a defect of cntkpy, not of your configuration. Please report it with the lines above."
+
+
+def out_of_memory(error: Exception) -> UserError | None:
+    """Return the error of a machine or a device that has no memory left; None: it is about something else.
+
+    The class of JAX's errors is known by its name: a run that computes nothing does not import JAX.
+    """
+    if isinstance(error, MemoryError):
+        message = "this machine has not enough memory" + (f": {error}" if str(error) else "")
+        return UserError("OutOfMemory", message, hint="a smaller minibatchSize needs less")
+    text = str(error)
+    if type(error).__name__ != "JaxRuntimeError" or "RESOURCE_EXHAUSTED" not in text:
+        return None
+    asked = next((line for line in text.splitlines() if "Out of memory" in line), text.partition("\n")[0])
+    return UserError(
+        "OutOfMemory",
+        f"the device has not enough memory: {asked.removeprefix('RESOURCE_EXHAUSTED: ').partition(' [')[0]}",
+        hint="a smaller minibatchSize needs less; of programs that share a GPU, the first takes three quarters of its "
+        "memory, unless XLA_PYTHON_CLIENT_PREALLOCATE=false is set for each of them; deviceId=cpu computes without it",
+    )
 
 
 def placed(error: UserError, section: ConfigParameters, command: str, span: Span | None) -> UserError:
@@ -47,6 +68,18 @@ def placed(error: UserError, section: ConfigParameters, command: str, span: Span
         return UserError(absent.kind, absent.message, absent.span, absent.hint, notes)
     copied.span = _named(error.message, use) or _reader(error, use) or span
     return copied.with_note(f"in command {command}")
+
+
+def changed_file(error: UserError, begin: int) -> str | None:
+    """Return a note if the file that an error blames has changed since a time (nanoseconds): it may have been right."""
+    if not isinstance(error, DataError) or error.path is None:
+        return None
+    try:
+        status = Path(error.path).stat()
+    except (OSError, ValueError):
+        return None
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    return f"{error.path} was changed while this command ran" if changed > begin else None
 
 
 def placed_in_reader(error: E, section: ConfigParameters) -> E:

@@ -220,8 +220,9 @@ def _close(stream: TextIO) -> None:
 
 def cannot_write(path: str, error: OSError, span: Span | None) -> ConfigError:
     """Return the error of a log file that cannot be opened."""
-    message = f"cannot write the log file {shown(path)}: {why_no_folder(path) or error.strerror or error}"
-    hint = "give the name of a file"
+    no_folder = why_no_folder(path)
+    message = f"cannot write the log file {shown(path)}: {no_folder or error.strerror or error}"
+    hint = "give the name of a file" + (" in another folder" if no_folder else "")
     if isinstance(error, NotOurFile):
         hint += ", or remove what is there: a log is written to a file of yours, never through a link"
     return ConfigError("BadPath", message, span, hint)

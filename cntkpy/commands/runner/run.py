@@ -23,6 +23,7 @@ from cntkpy.commands.catalogue.section_map import TopLevel, section_map
 from cntkpy.commands.catalogue.settings import Settings
 from cntkpy.commands.checks.findings import SEVERITIES, Finding
 from cntkpy.commands.checks.look import is_wrong, look_before_run
+from cntkpy.commands.checks.overwritten import overwritten_logs
 from cntkpy.commands.checks.scan import Command, model_path, scan_commands, total_epochs, trained_model
 from cntkpy.commands.checks.values import value_problems
 from cntkpy.commands.console import say_on_console
@@ -34,7 +35,7 @@ from cntkpy.commands.context.run_context import Precision, RunContext, Seeds
 from cntkpy.commands.needs import need_for_action
 from cntkpy.commands.runner import cores
 from cntkpy.commands.runner import log as run_log
-from cntkpy.commands.runner.blame import REPORT, placed, user_frames
+from cntkpy.commands.runner.blame import REPORT, changed_file, out_of_memory, placed, user_frames
 from cntkpy.commands.runner.last_result import LastResult
 from cntkpy.commands.runner.run_record import RunRecord, place_of_record
 from cntkpy.commands.runner.started import say_finished, say_started
@@ -114,9 +115,6 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         needed = f"this needs {error.name}, which is not installed"
         _report(f"{needed}\n  help: {how_to_install(extra)}")
         return EXIT_FAILURE
-    except MemoryError:
-        _report("out of memory")
-        return EXIT_FAILURE
     except Exception as error:
         return _internal_error(error)
 
@@ -164,6 +162,8 @@ def _run(words: list[str], opened: run_log.Log, stop: StopRequest | None, worker
     done_file, names = str(parameters.done_file), [str(name) for name in top.command_names()]
 
     opened.handler.timestamping = timestamping = bool(parameters.timestamping)
+    for problem in overwritten_logs(top):
+        raise ConfigError(problem.kind, problem.message, problem.span, problem.hint)
     events = _open_log(opened, parameters, names, workers.rank, stop is not None)
     if opened.redirected and trace_level <= 0 and str(parameters.stderr) != "-":
         print_banner(banner)
@@ -455,13 +455,20 @@ def _run_command(command: Command, contexts: _Contexts) -> None:
 @contextmanager
 def _placed(command: Command, span: Span | None) -> Generator[None]:
     """Give a place to every error of a command."""
+    begin = time.time_ns()
     try:
         yield
     except UserError as error:
         located = placed(error, command.section, command.name, span)
+        if (note := changed_file(error, begin)) is not None:
+            located = located.with_note(note)
         if located is error:
             raise
         raise located.with_traceback(error.__traceback__) from error.__cause__
+    except Exception as error:
+        if (failure := out_of_memory(error)) is None:
+            raise
+        raise placed(failure, command.section, command.name, span) from error
 
 
 def _print_title(command: str, action: str) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, printable, shorten, suggestion
-from cntkpy.cntk_config.base.files import exists, is_folder
+from cntkpy.cntk_config.base.files import is_folder
 from cntkpy.cntk_config.base.writing import atomic_write, not_written
 from cntkpy.commands.console import print_error
+from cntkpy.commands.same_file import keep_inputs
 from cntkpy.commands.words import is_config_word
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _convert(
             return _copy(words[0], output, target, quiet, columns)
     result, named = _read(words, streams, source_format, precision, columns, quiet)
     beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in result.names}
-    _keep_inputs(output, target, [*named, *result.files], list(beside.values()))
+    keep_inputs(output, [*named, *result.files], [*_beside(output, target), *beside.values()])
     kept = _chosen(streams, list(result.streams))
     progress = make_progress(quiet)
     progress.start(f"{Path(words[0]).name} -> {Path(output).name}", result.samples)
@@ -127,7 +128,7 @@ def _copy(path: str, output: str, target: Format, quiet: bool, columns: NamedCol
         message = "--missing is for streams, and here the columns are copied with their missing values"
         raise ConfigError("Conflict", message, hint="leave it out; readers fill them in: missing = NUMBER")
     begin = time.perf_counter()
-    _keep_inputs(output, target, [path], [])
+    keep_inputs(output, [path], _beside(output, target))
     copied = copy_columns(path, output, target.name, columns.dropped)
     if not quiet:
         size, seconds = Path(output).stat().st_size, time.perf_counter() - begin
@@ -160,12 +161,9 @@ def _read(
     return source.read()(words, streams, precision, **keywords), named
 
 
-def _keep_inputs(output: str, target: Format, inputs: list[str], extra_paths: list[Path]) -> None:
-    """An error if a file that is written, or one next to it, is one of those that are read."""
-    for path in (Path(output), *(Path(output).with_suffix(suffix) for suffix in target.beside), *extra_paths):
-        if exists(path) and any(exists(source) and path.samefile(source) for source in inputs):
-            reason = "itself" if str(path) == output else f"what is read: {output} has {path.name} next to it"
-            raise ConfigError("SameFile", f"{path} would be written over {reason}", hint="give the output another name")
+def _beside(output: str, target: Format) -> list[Path]:
+    """Return the files that a format writes next to the output."""
+    return [Path(output).with_suffix(suffix) for suffix in target.beside]
 
 
 def _no_stream_twice(streams: list[Stream]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError
+from cntkpy.commands.same_file import keep_inputs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,7 @@ def export_file(asked: Asked) -> int:
         message = f"{asked.model} is a configuration; {asked.out} is made of a model file"
         hint = "name the model that it trains; --to pytorch writes the network of a configuration as source"
         raise ConfigError("InvalidArgument", message, hint=hint)
+    keep_inputs(asked.out, [asked.model])
     network = load_model(asked.model)
     if kind != ONNX:
         print(f"{asked.out}: {write_weights(asked.out, network)} arrays")

@@ -10,7 +10,6 @@ import functools
 import importlib
 import logging
 import os
-import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +61,8 @@ def imported(name: str) -> ModuleType:
     """
     if name in sys.modules:
         return sys.modules[name]
+    import random
+
     python, numpy = random.getstate(), np.random.get_state()
     try:
         return importlib.import_module(name)

@@ -141,7 +141,7 @@ def items_of(items: Any, axes: InputAxes) -> Batch:
             raise ArgumentError(f"the list for the {axes.name} has dense and sparse items", "give one kind of them")
         return _of_matrices(list(items), axes)
     try:
-        whole = np.asarray(items)
+        whole = items[0][None] if len(items) == 1 and type(items[0]) is np.ndarray else np.asarray(items)
     except UserError:  # a function without a value
         raise
     except ValueError:  # items of different shapes

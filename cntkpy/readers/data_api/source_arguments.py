@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError
+from cntkpy.cntk_config.base.diagnostics import ConfigError, suggestion
 from cntkpy.cntk_config.base.narrowing import is_dict, is_several
 from cntkpy.readers.common.arguments import whole_number
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.common.threads import threads_for
 from cntkpy.readers.contracts import DefinesLength, Deserializer
+from cntkpy.readers.entries import find_entry
 from cntkpy.readers.errors import ArgumentError, DataError
 from cntkpy.readers.formats.composite.reader import join
 from cntkpy.readers.formats.image.source import source_of
@@ -19,12 +21,14 @@ from cntkpy.readers.pipeline.local_timeline import EpochEnd, LocalTimeline
 from cntkpy.readers.pipeline.randomize import BlockRandomizer, NoRandomizer, chunks_in_memory
 from cntkpy.readers.pipeline.source import Source, SourceOptions
 from cntkpy.readers.pipeline.window_store import WindowStore
-from cntkpy.readers.registry import Setting, find_deserializer
+from cntkpy.readers.registry import DESERIALIZER, Setting, find_deserializer
 from cntkpy.readers.user.deserializer import UserData, UserDeserializer
 from cntkpy.readers.user.indexed import IndexedUserData
 
 from .base import DEFAULT_RANDOMIZATION_WINDOW_IN_CHUNKS, FULL_DATA_SWEEP, INFINITELY_REPEAT
 from .factories import Config, to_section
+
+log = logging.getLogger("cntkpy.readers")
 
 IMAGES = {"ImageDeserializer", "Base64ImageDeserializer"}
 UTTERANCES = {
@@ -221,6 +225,20 @@ def _window(window: int, chunks: int, data: Deserializer) -> int:
     return min(window, chunks_in_memory(data) or window) if default else window
 
 
+def _warn_of_unknown(part: Config) -> None:
+    """Log keys that a program has added to the dictionary of a deserializer and that nothing reads."""
+    kind = str(part.get("type", ""))
+    entry = find_entry(DESERIALIZER, kind)
+    declared = entry.declared() if entry is not None and not entry.open else None
+    if declared is None:
+        return
+    known = ["type", "module", *(name for p in declared.parameters() for name in (p.name, *p.aliases))]
+    for key in part.keys() - known:
+        if key.lower() not in map(str.lower, known):
+            hint = suggestion(key, known)
+            log.warning("%s: nothing reads '%s'%s", kind, key, f" - {hint}" if hint else ".")
+
+
 def _joined(p: SourceArguments, threads: int) -> Deserializer:
     """Return one deserializer out of those of users, and of dictionaries that describe others."""
     setting = Setting(
@@ -235,6 +253,7 @@ def _joined(p: SourceArguments, threads: int) -> Deserializer:
             if isinstance(part, UserDeserializer):
                 made.append(IndexedUserData(UserData(part)))
                 continue
+            _warn_of_unknown(part)
             section = to_section({"maxErrors": p.max_errors} | part)
             made.append(find_deserializer(section)()(section, setting._replace(primary=i == 0)))
         if sum(isinstance(value, DefinesLength) and bool(value.defines_mb_size) for value in made) > 1:

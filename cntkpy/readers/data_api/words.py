@@ -49,6 +49,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"add grayscale=true to the deserializer", 'write deserializer["grayscale"] = True'),
     (r"(?:set |write )?format ?= ?(dense|sparse)", r"write is_sparse=\1"),
     (r"check 'file'", "check filename"),
+    (r"leave truncated out", "leave truncation_length out"),
     (r"the section of ('[^']*')", r"the StreamDef of \1"),
     (r" of the reader\b", ""),
     (r"alias ?= ?([\w.]+)", r'field="\1"'),

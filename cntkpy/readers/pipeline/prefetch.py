@@ -31,6 +31,10 @@ STOP_POLL_SECONDS, ABANDON_SECONDS = 0.05, 0.3
 READY_VALUES = 2
 """Planned values that are ahead besides those that the threads make."""
 
+MOST_GROUPS = 8
+"""Groups that are ahead at most: a consumer that fills stacks of up to 32 MB and copies them to a GPU takes nothing
+meanwhile."""
+
 
 class Prefetch(Iterator[T]):
     """Values made ahead by background threads, in order and without end.
@@ -44,7 +48,8 @@ class Prefetch(Iterator[T]):
         plan: Plans the next value, which should take little time; called by the consumer when it asks for a value. Then
             several threads may make values, and `threads + READY_VALUES` are ahead.
         threads: Their number; 0 makes every value where it is asked for. It may be changed while nothing is being made.
-        nbytes: Memory of a value. Values are then handed over in groups, and bounded by twice the size of a group.
+        nbytes: Memory of a value. Values are then handed over in groups. Two groups are ahead; more, up to
+            `MOST_GROUPS`, where the consumer has to wait although threads had stopped for lack of room.
         is_last: Whether nothing is to be made ahead after a value.
         stop: Whether the consumer should stop waiting.
 
@@ -89,6 +94,8 @@ class Prefetch(Iterator[T]):
                 self.interrupted = not isinstance(error, Exception)
                 raise
             queue = self._queue
+            with self._shared.changed:
+                queue.widen()
             self._wait_until(lambda: queue.complete, lambda: bool(queue.ready))
             with self._shared.changed:
                 self._taken = queue.take()
@@ -214,6 +221,7 @@ class _Queue(Generic[T]):
     ):
         self.make, self.unplanned, self._nbytes, self._is_last = make, unplanned, nbytes, is_last
         self._generation = 0
+        self._groups, self._was_full = 2, False
         self.jobs: deque[_Job[T]] = deque()
         """Jobs of the values after those that are ready."""
         self.clear()
@@ -254,8 +262,15 @@ class _Queue(Generic[T]):
         """True if a thread may make one more value."""
         if self._paused:
             return False
-        count = len(self.ready)
-        return count < 2 or (count < 2 * GROUP_VALUES and self._ready_bytes < 2 * GROUP_BYTES)
+        count, groups = len(self.ready), self._groups
+        room = count < 2 or (count < groups * GROUP_VALUES and self._ready_bytes < groups * GROUP_BYTES)
+        self._was_full |= not room
+        return room
+
+    def widen(self) -> None:
+        """Make room for more groups, if threads had none and the consumer would have to wait all the same."""
+        if self._was_full and not self.complete:
+            self._groups, self._was_full = min(2 * self._groups, MOST_GROUPS), False
 
     def next_job(self) -> _Job[T] | None:
         """Return the job of a planned value for a thread, if there is room for the value."""

@@ -225,7 +225,8 @@ class Checkpoint:
                 "CannotRead", f"cannot read the checkpoint {path}: {error.strerror or error}", hint=cure(error)
             ) from None
         except (Damaged, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise not_a_checkpoint(path, "it is one of CNTK" if is_cntk(path) else str(error)) from None
+            why = "it is one of CNTK" if is_cntk(path) else str(error)
+            raise not_a_checkpoint(path, why, kind) from None
         return checkpoint
 
     @staticmethod
@@ -258,13 +259,12 @@ def _read(version: str, values: dict[str, Any], arrays: Arrays) -> tuple[str, di
     raise ValueError("another format")
 
 
-def not_a_checkpoint(path: str, why: str) -> UserError:
-    """Return the error of a file that is damaged, or of another version."""
-    return UserError(
-        "BadCheckpoint",
-        f"'{path}' is not a checkpoint of this version of cntkpy: {why}",
-        hint="delete it to resume from the model alone, or set makeMode=false to start again",
-    )
+def not_a_checkpoint(path: str, why: str, kind: str = EPOCH) -> UserError:
+    """Return the error of a file that is damaged, or of another version; `kind` is that which was wanted."""
+    hint = "delete it to resume from the model alone, or set makeMode=false to start again"
+    if kind == PROGRAM:
+        hint = "name another checkpoint; a session starts again with CheckpointConfig(..., restore=False)"
+    return UserError("BadCheckpoint", f"'{path}' is not a checkpoint of this version of cntkpy: {why}", hint=hint)
 
 
 def superseded(epoch: int, interval: int | None) -> set[int]:

@@ -66,6 +66,7 @@ class Watch:
         self._closed = threading.Event()
         self._state: dict[str, Any] = {"who": f"process {os.getpid()} on {platform.node()}"}
         self._beat = 0
+        self._end_sent = False  # the others can read that this worker ends
         self._states: dict[int, dict[str, Any]] = {}
         self._heard, self._gone = time.monotonic(), ""
         self._names: dict[int, str] = {}
@@ -92,14 +93,15 @@ class Watch:
         return f"worker {rank} of {self.size} ({self._names.get(rank, 'not heard of yet')})"
 
     def failed(self, message: str) -> None:
-        """Report to the others that this worker ends; worker 0, whom all need for that, stays until they know."""
+        """Report to the others that this worker ends; worker 0, whom all need for that, stays until they have ended."""
         self._state = self._state | {"failed": self.lost or message, "behind": self.lost is not None}
-        until, needed = (
-            time.monotonic() + SILENCE_AFTER_FAILURE_SECONDS,
-            range(self.size) if self.rank == 0 else (self.rank,),
-        )
+        until = time.monotonic() + SILENCE_AFTER_FAILURE_SECONDS
         while time.monotonic() < until and self._threads[0].is_alive():
-            if all("failed" in self._states.get(rank, {}) for rank in needed):
+            if self._end_sent and (
+                self.rank or all("failed" in self._states.get(rank, {}) for rank in range(self.size))
+            ):
+                if self.rank == 0:  # JAX aborts workers that outlive it, with a trace of its stack
+                    time.sleep(HEARTBEAT_SECONDS / 2)
                 return
             time.sleep(HEARTBEAT_SECONDS / 4)
 
@@ -141,7 +143,9 @@ class Watch:
     def _talk(self) -> None:
         while not self._closed.wait(HEARTBEAT_SECONDS):
             try:
+                ends = "failed" in self._state
                 self.give_sign()
+                self._end_sent = ends
                 states = self._signs()
             except Exception as error:  # what became of the coordination service has no exception class of its own
                 self._gone = str(error).splitlines()[0]

@@ -383,8 +383,13 @@ def grids(placed: Sequence[Placed], axis: str, capacity: int, steps: int, slots:
 
 def put_dense(target: HostArray, values: HostArray, placed: Placed, node: Node) -> None:
     """Copy the samples of an input to their cells; `target`: (steps, slots, ...)."""
-    step, slot = placed.place_of(node.axis or DEFAULT)
-    flat = values.reshape(-1, values.shape[-1])[placed.rows[node.name]]
+    axis, rows = node.axis or DEFAULT, placed.rows[node.name]
+    if placed.count == 1 and values.shape[1] == 1 and axis not in placed.layouts:  # one slot here and there
+        samples = values[rows[0] : rows[0] + len(rows), 0]
+        target[: len(rows), 0] = samples.reshape(len(rows), *target.shape[2:])
+        return
+    step, slot = placed.place_of(axis)
+    flat = values.reshape(-1, values.shape[-1])[rows]
     target[step, slot] = flat.reshape(len(flat), *target.shape[2:])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
@@ -52,6 +52,23 @@ def _aligned(room: NDArray[np.uint8], shape: tuple[int, ...], dtype: DTypeLike) 
     """Return the array inside this memory."""
     start = -room.ctypes.data % ALIGNED
     return room[start : start + len(room) - ALIGNED].view(dtype).reshape(shape)
+
+
+def join(arrays: Sequence[HostArray], target: HostArray) -> None:
+    """Copy arrays after each other to the beginning of an array.
+
+    NumPy lets other threads run while it copies an array, and has to wait for the interpreter's lock after it. Beside a
+    thread that reads, 18 MB in 50 arrays took 11 ms so, and 1.5 ms without (16 cores).
+    """
+    copied, place = _bytes_of(target), 0
+    for array in arrays:
+        source = _bytes_of(np.ascontiguousarray(array.astype(target.dtype, casting="same_kind", copy=False)))
+        copied[place : place + len(source)] = source
+        place += len(source)
+
+
+def _bytes_of(array: HostArray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
 
 
 def lend(arrays: T) -> T:

@@ -23,7 +23,7 @@ from cntkpy.networks.graph.axes import DEFAULT, is_of_python, own_axis
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch, as_dense
 from cntkpy.trainers.step.axes import Axes, Placed, count_of_samples, grids, packed_grids, place, put_dense
-from cntkpy.trainers.step.memory import HostArray, empty, zeros
+from cntkpy.trainers.step.memory import HostArray, empty, join, zeros
 from cntkpy.trainers.step.shape import Shape
 from cntkpy.trainers.step.stack import Prepared, Stack, stream_of
 
@@ -207,7 +207,7 @@ class SingleAxis(Padding):
         size = self.inputs.sizes[node.name]
         rows = [as_dense(self.inputs.values(prepared.minibatch, node)).reshape(-1, size) for prepared in pending]
         if full:
-            np.concatenate(rows[:full], out=target[:full].reshape(-1, size), casting="same_kind")
+            join(rows[:full], target)
         target[full : len(pending)] = 0
         for k, prepared in enumerate(pending[full:], full):
             steps, slots = prepared.layout.T, prepared.layout.S

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import UserError
+from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.compile.evaluate import PROBLEM
 from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.trainers.step.axes import lengths_hint
@@ -26,8 +27,9 @@ def check_sequences(network: ValidatedNetwork, state: Mapping[str, Array]) -> No
     Raises:
         UserError: It did.
     """
-    for name, problem in state.items():
-        if name.endswith(PROBLEM) and np.any(problem):
+    problems = {name: problem for name, problem in state.items() if name.endswith(PROBLEM)}
+    for name, problem in jax.device_get(problems).items():
+        if np.any(problem):
             raise sequence_problem(network.find(name.removesuffix(PROBLEM)))
 
 

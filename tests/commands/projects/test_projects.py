@@ -16,7 +16,8 @@ from layered_configurations import BASE, ENVIRONMENT, PROJECT, repository
 from cntkpy.cntk_config.base.diagnostics import ConfigError
 from cntkpy.commands.editor.completion import complete
 from cntkpy.commands.editor.language import Analysis
-from cntkpy.commands.projects.project import find_project, load_project
+from cntkpy.commands.projects.places import find_project
+from cntkpy.commands.projects.project import load_project
 from cntkpy.commands.projects.schema import json_schema
 
 WRONG_MODEL = "hidden = 8\ntrain = [ SimpleNetworkBuilder = [ layerSizes = $dim$:x:$classes$ ] ]\n"
@@ -413,6 +414,29 @@ def test_the_schema_accepts_what_the_program_accepts() -> None:
     for wrong in ("strict = 1", "fiels = []", "run = 3", "[[run]]\nfiles = 'a'", "[types]\na = 3"):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(tomllib.loads(wrong), schema)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.cntkpy]",
+        "  [ tool . 'cntkpy' ]",
+        "[tool]\r\ncntkpy.strict = true",
+        'tool = { "cntkpy" = {} }',
+        '"tool".cntkpy.strict = true',
+        "[[tool.cntkpy.run]]",
+        "[tool.ruff]\n[tool.cntkpy.types]",
+    ],
+)
+def test_forms_of_the_table_in_pyproject(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {"pyproject.toml": f'[project]\nname = "x"\n{text}\n' if text[0] in " [" else text})
+    assert find_project(tmp_path) is not None
+
+
+@pytest.mark.parametrize("text", ["[project]\nname = 'cntkpy'\n[tool.ruff]", "[tool]\nx = 1", "#[tool.cntkpy]"])
+def test_a_pyproject_without_the_table(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {"pyproject.toml": text})
+    assert find_project(tmp_path) is None
 
 
 def test_a_broken_pyproject_is_no_project(tmp_path: Path) -> None:

@@ -186,6 +186,7 @@ def test_the_command(cntkpy, tmp_path: Path) -> None:
     assert (tmp_path / "deep/r.html").read_text().startswith("<!DOCTYPE html>\n<html")
     assert "cannot read none" in cntkpy("report", "none").err
     assert "cannot be written" in cntkpy("report", "a.jsonl", "-o", "a.jsonl/r.html").err
+    assert "a.jsonl would be written over itself" in cntkpy("report", "a.jsonl", "-o", "./a.jsonl").err
 
 
 def test_markup() -> None:

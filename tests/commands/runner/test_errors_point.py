@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import jax
 import pytest
 
 from cntkpy.cntk_config import parse
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.commands.runner.blame import placed
+from cntkpy.commands.runner import run
+from cntkpy.commands.runner.blame import changed_file, out_of_memory, placed
+from cntkpy.readers.errors import DataError
 
 CONFIG = """\
 command = train:test
@@ -52,6 +55,37 @@ def test_values_of_later_commands(word: str, cntkpy, tmp_path: Path) -> None:
     assert got.code == 2
     assert "--> <argument 2>:1:" in got.err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("Unable to allocate 3 TiB"), "this machine has not enough memory: Unable to allocate 3 TiB"),
+        (
+            jax.errors.JaxRuntimeError(
+                "RESOURCE_EXHAUSTED: Failed to get configs for: 5 out of 22 instructions.\nOut of memory while trying "
+                "to allocate 16.00MiB with allocator GPU_0_bfc on device 0. [tf-allocator-allocation-error='']"
+            ),
+            "the device has not enough memory: Out of memory while trying to allocate 16.00MiB with allocator "
+            "GPU_0_bfc on device 0.",
+        ),
+    ],
+)
+def test_too_little_memory(error: Exception, message: str, cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(run, "run_action", fail)
+    got = cntkpy("configFile=m.cntk", "command=train", files=FILES)
+    assert got.code == 1
+    assert got.message == message
+    assert "m.cntk:5:" in got.err
+    assert "help: a smaller minibatchSize needs less" in got.err
+    assert "Traceback" not in got.err
+
+
+def test_other_errors_of_devices_are_defects() -> None:
+    assert out_of_memory(jax.errors.JaxRuntimeError("INTERNAL: no")) is None
 
 
 @pytest.mark.parametrize("words", [("check", "m.cntk"), ("configFile=m.cntk",)])
@@ -120,3 +154,34 @@ def test_a_plus_sign_in_a_name(cntkpy) -> None:
     assert got.out == "no problems in 1 configuration\n"
     got = cntkpy("configFile=m+n/x.cntk", files=FILES)
     assert "a plus sign joins files" in got.err
+
+
+def test_a_file_that_was_changed_after_the_command_began(tmp_path: Path) -> None:
+    """The message blames the file, which may have been right when the reader looked at it."""
+    file = tmp_path / "data.ctf"
+    file.write_text("|x 1\n")
+    changed = file.stat().st_ctime_ns
+    error = DataError(f"{file} was cut short while it was read.", path=str(file))
+    assert changed_file(error, changed - 1) == f"{file} was changed while this command ran"
+    assert changed_file(error, changed) is None
+    assert changed_file(UserError("CannotWrite", "no space"), 0) is None
+    file.unlink()
+    assert changed_file(error, 0) is None
+
+
+@pytest.mark.parametrize("word", ["stderr=data.ctf", "doneFile=./data.ctf", "stderr=m.cntk"])
+def test_a_log_over_a_file_that_the_run_reads(word: str, cntkpy, tmp_path: Path) -> None:
+    got = cntkpy("configFile=m.cntk", word, files=FILES)
+    assert got.code == 2
+    assert "would be written over, and the run reads it" in got.message
+    assert "--> <argument 2>:1:" in got.err
+    assert {name: (tmp_path / name).read_text() for name in FILES} == FILES
+
+
+def test_an_output_over_a_file_that_its_command_reads(cntkpy, tmp_path: Path) -> None:
+    config = CONFIG.replace("train:test", "w").replace(
+        "test = [ action = test ]",
+        "w = [ action = writeWordAndClass ; inputFile = data.ctf ; outputVocabFile = data.ctf ]",
+    )
+    got = cntkpy("check", "m.cntk", files=FILES | {"m.cntk": config})
+    assert "'data.ctf' would be written over" in got.out

@@ -55,6 +55,13 @@ def test_parameters(cntkpy, model, tmp_path, name):
     assert (tmp_path / name).exists()
 
 
+def test_a_model_is_not_written_over_itself(cntkpy, model, tmp_path):
+    (tmp_path / "m.npz").write_bytes((tmp_path / model).read_bytes())
+    got = cntkpy("export", "m.npz", "m.npz")
+    assert (got.code, "m.npz would be written over itself" in got.err) == (2, True)
+    assert (tmp_path / "m.npz").read_bytes() == (tmp_path / model).read_bytes()
+
+
 def test_an_unknown_format(cntkpy, model):
     got = cntkpy("export", model, "m.pt")
     assert got.code == 2

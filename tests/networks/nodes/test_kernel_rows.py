@@ -10,6 +10,8 @@ from cntkpy.networks.nodes.images import kernel_rows
 from cntkpy.networks.nodes.images.channels_last import channels_last
 from cntkpy.networks.nodes.images.windows import Window
 
+pytestmark = pytest.mark.usefixtures("on_cpu")
+
 CHANNELS = kernel_rows.FEWEST_CHANNELS
 axes = st.tuples(st.integers(5, 9), st.integers(2, 5), st.integers(1, 3), st.integers(-1, 6), st.integers(-1, 6))
 

@@ -11,6 +11,8 @@ from cntkpy.networks.nodes.images import spread, windows
 from cntkpy.networks.nodes.images.channels_last import _axes, channels_last, each_channel, few_terms
 from cntkpy.networks.nodes.images.windows import Window
 
+pytestmark = pytest.mark.usefixtures("on_cpu")
+
 axis_options = st.tuples(
     st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 3), st.integers(-1, 4), st.integers(-1, 4)
 )

@@ -10,6 +10,8 @@ from cntkpy.networks.nodes.images import windows, winograd
 from cntkpy.networks.nodes.images.channels_last import channels_last
 from cntkpy.networks.nodes.images.windows import Window
 
+pytestmark = pytest.mark.usefixtures("on_cpu")
+
 pads = st.tuples(st.integers(-1, 3), st.integers(-1, 3))
 
 

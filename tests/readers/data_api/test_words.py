@@ -93,6 +93,7 @@ CASES: list[tuple[str, dict[str, str | bytes], Callable[[], Any], dict[str, Any]
     ("picture: jitter", MAP, lambda: pictures(transforms.crop(crop_type="randomside", side_ratio=0.5, jitter_type="uniArea")), {}, 'write jitter_type="uniRatio"'),
     ("picture: padding", MAP, lambda: pictures(transforms.scale(4, 4, 3, scale_mode="pad", pad_value=300)), {}, "transforms[0], pad_value: 300"),
     ("picture: channels", MAP, lambda: pictures(transforms.scale(4, 4, 1)), {}, 'write deserializer["grayscale"] = True'),
+    ("pictures: cut", MAP, lambda: pictures(transforms.scale(4, 4, 3)), {"truncation_length": 2}, "leave truncation_length out"),
     ("base64: class", {"d.b64": "0\t7\taGVsbG8=\n"}, lambda: Base64ImageDeserializer("d.b64", StreamDefs(x=StreamDef("image"), y=StreamDef("label", 3))), {}, "shape is the number of classes"),
     ("frames", UTTERANCES, lambda: speech(3), {}, "stream 'x', shape: shape is 3, which is not an odd multiple"),
     ("frames in a window", UTTERANCES, lambda: speech(3, context=(1, 1)), {}, "with context, shape is the size of one frame"),
@@ -198,3 +199,12 @@ def test_whole_sequences_and_truncation(tmp_path: Path) -> None:
         C.training_session(trainer, source, 4, {x: source.streams.x, y: source.streams.y}, max_samples=8).train()
     assert "truncation_length cuts them into pieces" in caught.value.message
     assert (caught.value.hint or "").startswith("leave truncation_length of the MinibatchSource out; sequence.first")
+
+
+def test_a_key_that_nothing_reads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "d.ctf").write_text("|x 1 2\n")
+    deserializer = CTFDeserializer(str(tmp_path / "d.ctf"), StreamDefs(x=StreamDef("x", 2)))
+    MinibatchSource({**deserializer, "CHUNKSIZEINBYTES": 100}).close()
+    assert not caplog.records
+    MinibatchSource({**deserializer, "chunkSizeInByte": 100}).close()
+    assert "nothing reads 'chunkSizeInByte' - did you mean 'chunkSizeInBytes'?" in caplog.text

@@ -181,3 +181,38 @@ def test_a_prefetch_that_nobody_needs_ends_its_thread() -> None:
     for thread in threads:
         thread.join(5)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_more_is_ahead_of_a_consumer_that_waits_after_it_took_nothing(waits: bool) -> None:
+    """It had stopped the thread by taking nothing; so does one that fills a stack with more than two groups."""
+    may_make, made = threading.Event(), 0
+    may_make.set()
+
+    def make() -> int:
+        nonlocal made
+        assert may_make.wait(20)
+        made += 1
+        return made
+
+    def stopped_at() -> int:
+        """Return how many values are made when the thread makes no more."""
+        before = -1
+        while before != made:
+            before = made
+            time.sleep(0.1)
+        return made
+
+    values = Prefetch(make, nbytes=no_bytes)
+    try:
+        taken = next(values)
+        ready = stopped_at()
+        if waits:
+            may_make.clear()
+            taken = [next(values) for _ in range(ready - taken)][-1]
+            threading.Timer(0.05, may_make.set).start()
+        taken = next(values)
+        assert (stopped_at() - taken >= 4 * GROUP_VALUES) == waits
+    finally:
+        may_make.set()
+        values.close()

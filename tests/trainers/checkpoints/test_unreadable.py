@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cntkpy.cntk_config.base.diagnostics import UserError
-from cntkpy.trainers.checkpoints.checkpoint import EPOCH, INSIDE, Checkpoint
-from cntkpy.trainers.fronts.config.partial import load_partial
+from cntkpy.trainers.checkpoints.checkpoint import EPOCH, INSIDE, PROGRAM, Checkpoint
+from cntkpy.trainers.fronts.config.partial import DATA, load_partial
 
 
 def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -18,6 +18,9 @@ def test_a_checkpoint_of_cntk_is_named(tmp_path: Path, caplog: pytest.LogCapture
     with pytest.raises(UserError, match="it is one of CNTK") as caught:
         Checkpoint.load(str(path), INSIDE)
     assert "delete it to resume from the model alone" in str(caught.value.diagnostic.hint)
+    with pytest.raises(UserError, match="it is one of CNTK") as caught:
+        Checkpoint.load(str(path), PROGRAM)
+    assert "restore=False" in str(caught.value.diagnostic.hint)  # a program has no makeMode
     assert load_partial(str(path), {}) is None
     assert "the epoch starts over, because its state inside cannot be used: " in caplog.text
 
@@ -37,3 +40,17 @@ def test_nobody_is_told_to_delete_what_a_disk_does_not_give(tmp_path: Path, monk
         Checkpoint.load(str(path))
     assert f"cannot read the checkpoint {path}: Input/output error, 5 times" in str(caught.value)
     assert caught.value.diagnostic.hint == "check the disk or the network mount"
+
+
+def test_a_state_inside_an_epoch_of_other_data_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = str(tmp_path / "m.1.partial")
+    settings = {"epoch": 1, DATA: 40}
+    values = {"position": {}, "reader": {}, "shapes": {}, "settings": settings}
+    Checkpoint(INSIDE, values, {}).save(path)
+    assert load_partial(path, settings) is not None
+    assert load_partial(path, settings | {DATA: 0}) is not None  # not known
+    assert not caplog.records
+    assert load_partial(path, settings | {DATA: 41}) is None
+    assert "it was begun with samples of the data 40, now 41" in caplog.text
+    Checkpoint(INSIDE, values | {"settings": {"epoch": 1}}, {}).save(path)  # as older versions wrote them
+    assert load_partial(path, settings) is not None

@@ -1,7 +1,8 @@
 """Minibatches of networks with several time axes: sequences share slots, and numbers do not depend on that."""
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,11 +14,11 @@ from cntkpy.networks.arrays.batch import Grid, PackedGrid
 from cntkpy.networks.builders.build import build_network
 from cntkpy.networks.compile.evaluate import Settings
 from cntkpy.networks.graph.initialize import SeedCounter
-from cntkpy.networks.graph.network import ValidatedNetwork
+from cntkpy.networks.graph.network import Node, ValidatedNetwork
 from cntkpy.readers.minibatch import Layout, Minibatch
 from cntkpy.trainers.rules.updates import momentum
 from cntkpy.trainers.step import feed
-from cntkpy.trainers.step.axes import Placed
+from cntkpy.trainers.step.axes import Placed, put_dense
 from cntkpy.trainers.step.buckets import Buckets
 from cntkpy.trainers.step.feed import Batcher
 from cntkpy.trainers.step.state import EpochSettings
@@ -146,3 +147,14 @@ def test_little_of_the_work_is_padding() -> None:
     assert len(stacks) == 1
     assert 40 * bucket.cells < 1.4 * samples
     assert Buckets.from_json(step.buckets.to_json()) == step.buckets
+
+
+@given(st.integers(1, 9), st.integers(0, 3), st.integers(0, 2))
+def test_the_samples_of_one_sequence(steps: int, before: int, after: int) -> None:
+    """They are copied as they lie, also where the layout of the reader begins before them."""
+    values = np.random.default_rng(steps).normal(size=(before + steps + after, 1, 4))
+    placed = Placed({"t": np.array([steps])}, {"x": before + np.arange(steps)}, {}, 0)
+    target = np.zeros((steps + after, 1, 4))
+    put_dense(target, values, placed, cast("Node", SimpleNamespace(name="x", axis="t")))
+    assert np.array_equal(target[:steps, 0], values[before : before + steps, 0])
+    assert not target[steps:].any()

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from batching_cases import batcher, case
 
 from cntkpy.networks.arrays.lazy import jax
 from cntkpy.trainers.step import memory
-from cntkpy.trainers.step.memory import ALIGNED, MAX_COPIED_BYTES, empty, lend, zeros
+from cntkpy.trainers.step.memory import ALIGNED, MAX_COPIED_BYTES, empty, join, lend, zeros
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, bool])
@@ -18,6 +19,21 @@ def test_stacks_are_aligned(shape: tuple[int, ...], dtype: type) -> None:
     for found in (zeros(shape, dtype), empty(shape, dtype)):
         assert found.shape == shape and found.dtype == dtype
         assert found.ctypes.data % ALIGNED == 0 and found.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+def test_arrays_are_joined(dtype: type) -> None:
+    """Whatever their own type, and however they lie."""
+    arrays = [np.arange(6.0).reshape(2, 3), np.arange(6, 12, dtype=dtype).reshape(3, 2).T, np.zeros((0, 3), dtype)]
+    arrays[0].setflags(write=False)
+    target = np.full((3, 2, 3), 7, dtype)
+    join(arrays, target)
+    assert np.array_equal(target, np.stack([*arrays[:2], np.full((2, 3), 7)]))
+
+
+def test_numbers_of_another_kind_are_not_joined() -> None:
+    with pytest.raises(TypeError, match="same_kind"):
+        join([np.array([1.5])], np.zeros(1, np.int32))
 
 
 def test_little_data_are_given_as_they_are() -> None:

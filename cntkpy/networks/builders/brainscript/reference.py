@@ -83,14 +83,14 @@ def _of(record: RecordLiteral, prefix: str) -> Iterator[Documented]:
 
 def _entry(member: Member, name: str) -> Documented:
     text, start = member.place.text.string, member.place.start
-    headings = [match[1] for match in HEADING.finditer(text, 0, start)]
+    heading = HEADING.match(text, text.rfind("\n// =", 0, start) + 1)
     value, meaning = parsed(member.value), _comment(text, start)
-    heading = name.rpartition(".")[0] or (headings[-1] if headings else "")
+    part = name.rpartition(".")[0] or (heading[1] if heading else "")
     meaning = meaning or _meaning(value)
     if isinstance(value, Lambda):
         options = tuple((option, source_of(default)) for option, default in value.defaults)
-        return Documented(name, heading, usage_of(name, value), meaning, value.parameters, options)
-    return Documented(name, heading, "", meaning, alias=value.name if isinstance(value, Name) else "")
+        return Documented(name, part, usage_of(name, value), meaning, value.parameters, options)
+    return Documented(name, part, "", meaning, alias=value.name if isinstance(value, Name) else "")
 
 
 def _meaning(value: Expression) -> str:
@@ -117,9 +117,13 @@ def usage_of(name: str, function: Lambda) -> str:
 
 def _comment(text: str, start: int) -> str:
     """Return the lines of comment directly above a member, joined."""
-    lines = text[:start].split("\n")[:-1]
     comments: list[str] = []
-    while lines and (comment := COMMENT.fullmatch(lines[-1])) and not HEADING.fullmatch(lines[-1].strip()):
+    end = text.rfind("\n", 0, start)
+    while end > 0:
+        begin = text.rfind("\n", 0, end) + 1
+        comment = COMMENT.fullmatch(text, begin, end)
+        if comment is None or HEADING.fullmatch(text[begin:end].strip()):
+            break
         comments.append(comment[1].strip())
-        lines.pop()
+        end = begin - 1
     return " ".join(reversed(comments))

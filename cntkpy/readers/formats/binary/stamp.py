@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cntkpy.cntk_config.base.writing import open_in_place, target_of
+from cntkpy.readers.common.file_bytes import FileBytes
 
 from .file import BinaryFile, StoredSection
+from .format import CLOSED, HEADER, UNFINISHED
 
 STAMP = struct.Struct("<8s16sI")
 PLACE = 44
@@ -62,6 +64,17 @@ def check(file: BinaryFile, source: bytes | None) -> str:
         if checksum != _checksum(section, made_from):
             return f"{f'its section {section.name!r}' if section.offset else 'its header'} is damaged"
     return ""
+
+
+def may_be_replaced(path: str) -> bool:
+    """Return whether a file is empty, a binary file or what is left of a stamped one: any other is no cache."""
+    file = FileBytes(path)
+    try:
+        beginning = file.bytes(0, HEADER)
+    finally:
+        file.close()
+    stamped = beginning[PLACE : PLACE + len(VERSION)] == VERSION
+    return not beginning or stamped or int.from_bytes(beginning[:2], "little") in (CLOSED, UNFINISHED)
 
 
 def _sections(file: BinaryFile) -> Iterator[StoredSection]:

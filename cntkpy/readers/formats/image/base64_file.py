@@ -19,6 +19,7 @@ from .decode import PictureError
 
 log = logging.getLogger("cntkpy.readers")
 _HINT = "a line is label TAB base64, or key TAB label TAB base64; the first line decides which"
+_CONTENT = "base64 has the letters A-Z, a-z, 0-9, + and /, = at its end only, and no blanks or prefix"
 _NUMBER = re.compile(rb" *(\d+)")
 _BEHIND = re.sub(rb"[A-Za-z0-9+/=]", b"", bytes(range(256)))
 """Every byte that is not part of base64: what may follow a picture."""
@@ -93,11 +94,12 @@ class Base64File:
         text = read_file(self.path, begin, end - begin) if plain else self._data.bytes(begin, end - begin)
         text = text.rstrip(_BEHIND)
         if len(text) % 4:
-            raise PictureError(f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has")
+            message = f"its text has {len(text)} characters, which is not a multiple of 4 as base64 has"
+            raise PictureError(message, hint=_CONTENT)
         try:
             return binascii.a2b_base64(text, strict_mode=True)
         except binascii.Error as error:
-            raise PictureError(f"its text is not base64: {error}") from None
+            raise PictureError(f"its text is not base64: {error}", hint=_CONTENT) from None
 
     def close(self) -> None:
         """Close the file."""

@@ -51,7 +51,11 @@ def read_file(path: str, begin: int = 0, count: int | None = None) -> bytes:
 
 
 def _where(path: str) -> str | None:
-    """Return a note on the folder in which a missing file was searched."""
+    """Return what to change in the name of a missing file, or a note on the folder in which it was searched."""
+    if ".zip@" in path:
+        return f"a member of an archive is written {path.replace('.zip@', '.zip@/', 1)}"
+    if "\\" in path and os.sep == "/":
+        return f"folders are divided by /: {path.replace(chr(92), '/')}"
     relative = "the path begins at the current directory; .../ in front stands for the folder of the map file"
     return None if Path(path).is_absolute() else relative
 

@@ -17,7 +17,7 @@ from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.binary import format as f
 from cntkpy.readers.formats.binary.file import BinaryFile, StoredSection
 from cntkpy.readers.formats.binary.reader import BinaryRecords, check_sessions, open_files
-from cntkpy.readers.formats.binary.stamp import check, stamp
+from cntkpy.readers.formats.binary.stamp import check, may_be_replaced, stamp
 from cntkpy.readers.formats.binary.writer import BinaryWriter, Plan, plan_files
 
 from .parameters import CACHE_WRITERS
@@ -53,10 +53,13 @@ class Cache:
                 raise Stale(f"a writer of type '{kind}' cannot be read again")
             plan = cache._plan(1, {0: ""})
             cache._check(plan)
-        except (ConfigError, Stale) as problem:
+            cache.paths = [path for path, _ in plan.files]
+            for path in cache.paths:
+                if is_file(path) and not may_be_replaced(path):
+                    raise Stale(f"{path} is there and is no binary file; it is left as it is (wfile names the cache)")
+        except (ConfigError, DataError, Stale) as problem:
             log.warning("There is no cache of %s: %s", settings.path, problem)
             return None
-        cache.paths = [path for path, _ in plan.files]
         return cache
 
     @property

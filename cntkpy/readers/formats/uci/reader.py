@@ -74,7 +74,8 @@ class UCIReader(Reader):
             cache.write(text, self._labels)
             data, _ = cache.read()
         except (Stale, OSError) as problem:
-            log.warning("There is no cache of %s: %s", self.settings.path, problem)
+            reason = (isinstance(problem, OSError) and problem.strerror) or problem
+            log.warning("There is no cache of %s: %s", self.settings.path, reason)
             self._cache = None
             return
         self.source.close()

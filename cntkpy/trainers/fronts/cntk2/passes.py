@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -18,7 +19,6 @@ from cntkpy.networks.arrays.lazy import jax
 from cntkpy.networks.arrays.sparse import is_sparse
 from cntkpy.networks.builders.python.functions.blocks import has_sparse_gradient
 from cntkpy.networks.builders.python.functions.function import Function
-from cntkpy.networks.builders.python.functions.graph import names_seed
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import LENGTHS, network_parameters, network_state
 from cntkpy.networks.graph.node import Node
@@ -34,6 +34,7 @@ from cntkpy.trainers.step.stack import Stack
 
 if TYPE_CHECKING:
     from jax import Array
+    from jaxtyping import PRNGKeyArray
 
 
 @dataclass(eq=False)
@@ -61,8 +62,8 @@ class TrainingPass:
         """Return the computation of functions for some data, to be done by `compute` or with the first gradients."""
         batch, stack = values.batch({} if arguments is None else arguments)
         values.draws.passes += 1
-        number = 0 if names_seed(output.root for output in values.outputs) else values.draws.number
-        key = jax.random.fold_in(jax.random.key(number), values.draws.passes)
+        number = 0 if values.names_seed else values.draws.number
+        key = _key_of_pass()(np.uint32(number % 2**32), np.uint32(values.draws.passes))
         state = network_state(values.network) | values.draws.trained
         inputs = network_parameters(values.network), state, batch, key
         return cls(values, kept, inputs, stack)
@@ -84,8 +85,7 @@ class TrainingPass:
 
     def value(self, function: Function) -> Any:
         """Return the value of one of the functions, see `Function.eval`."""
-        results = {name: np.asarray(array) for name, array in self.compute().items()}
-        return self.values.samples.of(self._node(function), results, self.stack)
+        return self.values.samples.of(self._node(function), jax.device_get(dict(self.compute())), self.stack)
 
     def ones(self, function: Function) -> Any:
         """Return a gradient of 1 for each element of the value of a function."""
@@ -129,16 +129,27 @@ class TrainingPass:
         fixed = {name: array for name, array in parameters.items() if name not in trained}
         *done, (of_own, of_data) = self.values.training.gradients((trained, data), factors, (fixed, state, batch, key))
         self.values.assign(self._done(*done))
+        of_own, of_data = jax.device_get((of_own, of_data))
         result: dict[Function, Any] = {}
         for variable, node in nodes.items():
             if variable.is_input:
-                gradient = self.values.samples.of(node, {node.name: np.asarray(of_data[node.name])}, self.stack)
+                gradient = self.values.samples.of(node, {node.name: of_data[node.name]}, self.stack)
                 gradient = gradient.sum(axis=0) if variable in self.values.arguments.repeated else gradient
             else:
-                gradient = np.asarray(of_own[node.name]).reshape(variable.shape)
+                gradient = of_own[node.name].reshape(variable.shape)
             result[variable] = _of_type(gradient, variable.dtype)
         raise_failure()
         return result
+
+
+@cache
+def _key_of_pass() -> Callable[[np.uint32, np.uint32], PRNGKeyArray]:
+    """Return a jitted function of a seed and the number of a pass: the key of its random numbers."""
+
+    def key_of_pass(seed: Array, number: Array) -> PRNGKeyArray:
+        return jax.random.fold_in(jax.random.key(seed), number)
+
+    return jax.jit(key_of_pass)
 
 
 def _of_type(gradient: Any, dtype: np.dtype[np.generic]) -> Any:

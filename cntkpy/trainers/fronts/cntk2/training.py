@@ -10,7 +10,7 @@ import numpy as np
 
 from cntkpy.readers.common.planned import State
 from cntkpy.readers.minibatch import Minibatch
-from cntkpy.trainers.checkpoints.checkpoint import RATE_OUTSIDE, Arrays, Checkpoint, not_a_checkpoint
+from cntkpy.trainers.checkpoints.checkpoint import PROGRAM, RATE_OUTSIDE, Arrays, Checkpoint, not_a_checkpoint
 from cntkpy.trainers.fronts.cntk2.objective import Objective
 from cntkpy.trainers.fronts.cntk2.queue import ObjectiveStep, StepQueue
 from cntkpy.trainers.fronts.cntk2.sized import SizedObjectives, renamed
@@ -147,7 +147,7 @@ class Training:
         step = self.queue.now.step
         choose(step)
         if _shapes(step.snapshot()) != _shapes(arrays):
-            raise not_a_checkpoint(path, "it is that of another network, or of another learner")
+            raise not_a_checkpoint(path, "it is that of another network, or of another learner", PROGRAM)
         self.queue.restore(values)
         step.restore(self._with_rates(arrays) if values.get(RATE_OUTSIDE) else arrays, values["shapes"])
         self.objective.arguments.pieces.state = values.get("pieces")

@@ -165,7 +165,7 @@ class Updates:
             raise UserError("NoModel", f"there is no checkpoint {path}", hint="save_checkpoint writes it") from None
         values = checkpoint.values
         if int(values["workers"]) != self._workers.size:
-            raise not_a_checkpoint(path, f"it is that of {values['workers']} workers")
+            raise not_a_checkpoint(path, f"it is that of {values['workers']} workers", PROGRAM)
         self._training.restore(path, checkpoint, lambda step: self._workers.choose(step, int(values["samples"])))
         for learner, (samples, sweeps, *since) in zip(self._learners, values["learners"], strict=True):
             learner.samples_seen, learner.sweeps = samples, sweeps

@@ -18,7 +18,7 @@ from cntkpy.networks.builders.python.functions import calls
 from cntkpy.networks.builders.python.functions.cells import cell_of
 from cntkpy.networks.builders.python.functions.free import Sizes, sized_model
 from cntkpy.networks.builders.python.functions.function import Function
-from cntkpy.networks.builders.python.functions.graph import DRAW_SEEDS
+from cntkpy.networks.builders.python.functions.graph import DRAW_SEEDS, names_seed
 from cntkpy.networks.builders.python.functions.per_sample import per_sample
 from cntkpy.networks.compile.evaluate import compile_network, network_parameters, network_state
 from cntkpy.networks.graph.network import ValidatedNetwork
@@ -133,6 +133,11 @@ class Values:
     def network(self) -> ValidatedNetwork:
         """Return the network of the functions."""
         return self._graph.network
+
+    @cached_property
+    def names_seed(self) -> bool:
+        """Return whether the functions depend on one that draws with a seed of its own, whatever else draws."""
+        return names_seed(output.root for output in self.outputs)
 
     @cached_property
     def have_sparse_values(self) -> list[bool]:

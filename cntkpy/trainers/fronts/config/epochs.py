@@ -20,7 +20,7 @@ from cntkpy.trainers.evaluation.evaluator import Evaluator
 from cntkpy.trainers.fronts.config.epoch import FiniteCriterion, up_to
 from cntkpy.trainers.fronts.config.epoch_log import ClusterProgress, EpochLog
 from cntkpy.trainers.fronts.config.files import TrainingFiles
-from cntkpy.trainers.fronts.config.partial import SavedEpoch, stopped_between_epochs
+from cntkpy.trainers.fronts.config.partial import DATA, SavedEpoch, stopped_between_epochs
 from cntkpy.trainers.fronts.config.state import TrainingState
 from cntkpy.trainers.hooks import Hook, Stopwatch
 from cntkpy.trainers.log import text
@@ -159,6 +159,7 @@ class EpochTrainer:
     def _saved_epoch(self, epoch: int, rate: float, minibatch_size: int) -> SavedEpoch:
         p = self.parameters
         settings = {"epoch": epoch, "rate": rate, "size": minibatch_size, "samples": p.epoch_size, "rule": rule_name(p)}
+        settings[DATA] = self.reader.samples_per_sweep
         path = partial_name(self.files.model(epoch))
         return SavedEpoch(self.step, self.reader, path, settings, p.checkpoint_minutes, self.stop, self.parallel)
 

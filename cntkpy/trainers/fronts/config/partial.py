@@ -24,6 +24,8 @@ from cntkpy.trainers.step.reading import EpochSource
 from cntkpy.trainers.step.step import CompiledStep
 
 log = logging.getLogger("cntkpy.trainers")
+DATA = "samples of the data"
+"""The setting that says how many samples the data have: a position inside of an epoch of other data means nothing."""
 
 
 class Interrupted(Exception):
@@ -45,6 +47,9 @@ def load_partial(path: str, settings: State) -> Checkpoint | None:
         log.warning("WARNING: the epoch starts over, because its state inside cannot be used: %s", error)
         return None
     earlier = partial.values["settings"]
+    if not (earlier.get(DATA) and settings.get(DATA)):  # of an older version, or not known
+        earlier = {name: value for name, value in earlier.items() if name != DATA}
+        settings = {name: value for name, value in settings.items() if name != DATA}
     if earlier != settings:
         names = [name for name in settings if earlier.get(name) != settings[name]]
         changes = ", ".join(

@@ -63,4 +63,5 @@ def remove_left(p: SGDParameters, done: int) -> None:
             return
         best = int(best[0])
     schedules = Schedules(p)
-    remove_needless(p, done, best, schedules, Options.read(p.auto_adjust, schedules.listed_rates))
+    with contextlib.suppress(OSError):  # a finished model may be in a folder where nothing may be written
+        remove_needless(p, done, best, schedules, Options.read(p.auto_adjust, schedules.listed_rates))

@@ -98,13 +98,15 @@ def test_missing_picture(album):
     error = failure(lambda: album.reader(album.section(file, "Transpose"), randomize="false"))
     assert "missing.png' (" in str(error) and "line 2): there is no such file" in str(error)
     assert error.diagnostic.hint is None
-    for path, message in (
-        ("x/missing.png", "there is no such file"),
-        ("x/a.zip@/b.png", "there is no archive x/a.zip"),
+    for path, message, hint in (
+        ("x/missing.png", "there is no such file", "begins at the current directory"),
+        ("x/a.zip@/b.png", "there is no archive x/a.zip", "begins at the current directory"),
+        ("x/a.zip@b.png", "there is no such file", "is written x/a.zip@/b.png"),
+        ("x\\b.png", "there is no such file", "divided by /: x/b.png"),
     ):
         Path(file).write_text(f"{path}\t0\n")
         error = failure(lambda: album.reader(album.section(file, "Transpose"), randomize="false"))
-        assert message in str(error) and "begins at the current directory" in str(error.diagnostic.hint)
+        assert message in str(error) and hint in str(error.diagnostic.hint)
 
 
 @pytest.mark.parametrize("packed", [False, True])

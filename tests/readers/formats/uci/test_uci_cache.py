@@ -152,11 +152,6 @@ def empty(case: Case) -> dict[str, Any]:
     return {}
 
 
-def other_file(case: Case) -> dict[str, Any]:
-    case.cache.write_text(TEXT)
-    return {}
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -169,7 +164,6 @@ def other_file(case: Case) -> dict[str, Any]:
         change_classes,
         damage,
         empty,
-        other_file,
     ],
 )
 def test_a_stale_cache_is_made_anew(case: Case, caplog: pytest.LogCaptureFixture, change: Any) -> None:
@@ -206,6 +200,15 @@ def test_without_a_usable_cache_the_text_is_read(
     assert case.read(**options) == wanted
     assert message in caplog.text
     assert not case.cache.exists()
+
+
+@pytest.mark.parametrize("victim", ["text", "map"])
+def test_a_file_that_is_no_cache_is_left_alone(case: Case, caplog: pytest.LogCaptureFixture, victim: str) -> None:
+    path, wanted = getattr(case, victim), case.read(writerType=None)
+    content = path.read_bytes()
+    assert case.read(wfile=f'"{path}"') == wanted
+    assert path.read_bytes() == content
+    assert f"{path} is there and is no binary file" in caplog.text
 
 
 def test_several_files(case: Case) -> None:
