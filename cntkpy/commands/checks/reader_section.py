@@ -1,4 +1,4 @@
-"""What is wrong with a reader section that a command reads alone: `preview` and `convert`."""
+"""Tell what is wrong with a reader section that a command reads alone: `preview` and `convert`."""
 
 from __future__ import annotations
 

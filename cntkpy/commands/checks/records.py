@@ -309,7 +309,7 @@ def _naming(use: Use, is_meant: Callable[[str], bool]) -> Iterator[Span]:
 
 
 class _Notices(logging.Handler):
-    """What readers say about data, in place of the output."""
+    """Keep the messages of readers about data, in place of the output."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

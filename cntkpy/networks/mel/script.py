@@ -90,7 +90,7 @@ class Mistakes:
 
     @property
     def are_many(self) -> bool:
-        """Whether no more are looked for."""
+        """True if no more are looked for."""
         return len(self.errors) >= MAX_ERRORS
 
     def note(self, statement: Statement, problem: UserError) -> None:

@@ -140,11 +140,11 @@ def other_format(
         return (
             f"the file has sparse values, index:value: write format = sparse in the section of '{formats[stream].name}'"
         )
-    before = buffer[_behind(buffer, position, b"|\n", _ROW) : position].tobytes() if word else b""
-    after = buffer[position : position + _ROW].tobytes()
-    if word and formats[stream].sparse and (_TORN_BEFORE.match(after) or (before[-1:] == b":" and _TORN.match(after))):
+    head = buffer[_behind(buffer, position, b"|\n", _ROW) : position].tobytes() if word else b""
+    tail = buffer[position : position + _ROW].tobytes()
+    if word and formats[stream].sparse and (_TORN_BEFORE.match(tail) or (head[-1:] == b":" and _TORN.match(tail))):
         return TORN_HINT
-    if kind == k.INDEX and _NUMBER.fullmatch(word) and b":" not in before:
+    if kind == k.INDEX and _NUMBER.fullmatch(word) and b":" not in head:
         return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
     return None
 

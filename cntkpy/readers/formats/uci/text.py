@@ -100,7 +100,7 @@ class UCIText:
         self.labels, self.classes, self.may_add = labels or LabelMap(), classes, may_add
         self._translation = columns.translation()
         self._is_infinite = False
-        """Whether a number was too large for the type of the values, which is said once."""
+        """True once a number was too large for the type of the values, which is said once."""
         try:
             self._file = text_bytes(path)
         except OSError as error:
