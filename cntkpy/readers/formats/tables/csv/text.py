@@ -32,7 +32,7 @@ class TextBlock(NamedTuple):
 
 
 _NOT_CLOSED = "unexpected end of data"
-"""What the module csv says of a text that ends within quotes."""
+"""The message of the module csv about a text that ends within quotes."""
 _GOES_ON = "a cell goes on behind its last quote"
 """Pyarrow reads such a cell as one text, without the quotes; the module csv refuses it."""
 _START = TextBlock(0, 1 << 20, 0)
