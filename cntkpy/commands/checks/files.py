@@ -73,6 +73,8 @@ NETWORK_TEXTS = ("networkdescription", "ndlmacros")
 TEXT_OUTPUTS = ("stderr", "Kaldicmd")
 """Parameters that are texts and name files which a run writes."""
 _INDEX = re.compile(r"[0-9]{1,18}")
+_TORN = re.compile(r"[0-9][ \t]+:|:[ \t]+[-+0-9]")
+"""Blanks around the colon of a sparse value."""
 
 
 def file_problems(top: Use, data: bool, records: int, wrong: set[int]) -> Iterator[Diagnostic]:
@@ -532,7 +534,7 @@ def _unlike(
             form = formats.get(name)
             if form is None:
                 continue
-            if numbers and _is_value(numbers[0], not form.sparse):
+            if numbers and _is_value(numbers[0], not form.sparse) and not (form.sparse and ":" in part):
                 opposite = "dense" if form.sparse else "sparse"
                 message = (
                     f"line {number} of '{path}': the values of the stream '{form.name}' are {opposite}: '{numbers[0]}'"
@@ -545,7 +547,12 @@ def _unlike(
             if len(line) < LONGEST and (bad := next((w for w in numbers if not _is_value(w, form.sparse)), None)):
                 problem = "not index:value" if form.sparse else "not a number"
                 message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {problem}"
-                yield Diagnostic("DataMismatch", message, span)
+                hint = None
+                if form.sparse and _TORN.search(part):
+                    from cntkpy.readers.formats.text.messages import TORN_HINT
+
+                    hint = TORN_HINT
+                yield Diagnostic("DataMismatch", message, span, hint)
                 del formats[name]
                 continue
             count, severity, hint = len(numbers), "error", None
