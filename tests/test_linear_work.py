@@ -114,6 +114,7 @@ THOROUGH = [
     ),
     *each("mel", "m = LoadModel(a)\nCopyNode(a", ("(", ".", "*", '"', " ", ","), ", c)\n"),
     *each("mel", "m = LoadModel(a)\n", ("CopyNode(m.h, m.g)\n", "Copynode%d(a)\n"), "\n", 500),
+    *each("mel", "m = CreateModel()\n", ("RemoveNode(m.n%d)\n",), "\n", 500),
     *each("uci", "1 2 3 ", (*NUMBERS, " ", "\n")),
     *each("ctf", READER, (*NUMBERS, "|", "|x ", "|# ", "0:1 ", " ", "\n", "|x 1 2 3\n")),
     *each("ctf-lenient", READER, (*NUMBERS, "|", "|x ", "|# ", "0:1 ", " ", "\n", "|x a\n")),

@@ -328,7 +328,10 @@ class Declared:
         return ()
 
     def idle(self) -> Iterable[tuple[str, str, str]]:
-        """Say that the section does nothing as it stands: a parameter as the place, the message, what to write."""
+        """Say that the section does nothing as it stands: a parameter as the place, the message, what to write.
+
+        `SGD/momentum` is a parameter of a section inside.
+        """
         return ()
 
     def sample_size(self) -> int | None:

@@ -237,9 +237,13 @@ def suggestion(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str
     )
 
 
+_BLANKS = re.compile(r"[ \t\r\n\f\v]+")
+"""Not the blanks of Unicode, which are not blanks in a configuration: they are shown as they are in the line."""
+
+
 def shorten(text: str, limit: int = 60) -> str:
     """`text` on one line and at most `limit` characters long, for use inside a message."""
-    flat = " ".join(text[: 4 * limit].split())
+    flat = _BLANKS.sub(" ", text[: 4 * limit]).strip(" ")
     return flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 3] + "..."
 
 
@@ -272,10 +276,12 @@ def _excerpt(span: Span) -> list[str]:
         return []
     start = max(0, span.column - 1 - WIDTH // 2) if len(line) > WIDTH else 0
     shown = masked(line, "*")[start : start + WIDTH]
-    padding = "".join("\t" if c == "\t" else " " for c in shown[: span.column - 1 - start])
-    length = max(1, min(span.length, len(shown) - len(padding)))
-    if length > LONG and "[" in shown[len(padding) : len(padding) + length]:  # a section, not what it contains
-        length = shown.index("[", len(padding)) + 1 - len(padding)
+    begin = min(span.column - 1 - start, len(shown))
+    length = max(1, min(span.length, len(shown) - begin))
+    if length > LONG and "[" in shown[begin : begin + length]:  # a section, not what it contains
+        length = shown.index("[", begin) + 1 - begin
+    padding = "".join("\t" if c == "\t" else " " * len(printable(c)) for c in shown[:begin])
+    carets = "^" * max(1, len(printable(shown[begin : begin + length])))
     number = str(span.line)
     gutter = " " * len(number)
-    return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {padding}{'^' * length}"]
+    return [f" {gutter} |", f" {number} | {printable(shown).rstrip()}", f" {gutter} | {padding}{carets}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cntkpy.cntk_config import ConfigParameters
 from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.cntk_config.base.files import exists
-from cntkpy.cntk_config.declare import COUNT, SECTION, SIZE, Parameter, array
+from cntkpy.cntk_config.declare import COUNT, SECTION, Parameter, array
 from cntkpy.cntk_config.entry import Entry
 from cntkpy.commands.actions.evaluate import TestParameters, evaluate_nodes, evaluation_nodes
 from cntkpy.commands.actions.networks_and_readers import choose_device, find_nodes, load, log_ignored, reader_for
@@ -38,7 +38,7 @@ class CrossValidateParameters(TestParameters):
 
     reader = Parameter("reader", SECTION, help="The data.")
     interval = Parameter(
-        "crossValidationInterval", array(SIZE), help="First epoch, increment, last epoch: `1:2:9` is 1, 3, 5, 7, 9."
+        "crossValidationInterval", array(COUNT), help="First epoch, increment, last epoch: `1:2:9` is 1, 3, 5, 7, 9."
     )
     sleep = Parameter("sleepTimeBetweenRuns", COUNT, default="0", help="Seconds to wait after each model.")
 

@@ -44,10 +44,14 @@ class TrainParameters(TrainingParameters, BuilderParameters, OutputParameters):
     def idle(self) -> Iterator[tuple[str, str, str]]:
         """Return adaptation, which is an action of its own, and best models by data that are not given."""
         if self.sgd.adaptation_type != "none":
-            message = "adaptationRegType has no effect: action=train does not keep a training near to a model"
-            yield "SGD", message, "write action=adapt with origModelFileName and refNodeName, or leave it out"
+            message = "has no effect: action=train does not keep a training near to a model"
+            yield (
+                "SGD/adaptationRegType",
+                message,
+                "write action=adapt with origModelFileName and refNodeName, or leave it out",
+            )
         if self.sgd.save_best and self.cv_reader is None:
-            yield "SGD", "saveBestModelPerCriterion has no effect: there is no cvReader", "add a cvReader"
+            yield "SGD/saveBestModelPerCriterion", "has no effect: there is no cvReader", "add a cvReader"
 
 
 def train(section: ConfigParameters, context: RunContext) -> None:

@@ -108,6 +108,10 @@ class TopLevel(Use):
             raise self.error
         return self.commands
 
+    def lacks_command(self) -> bool:
+        """Return whether a name of the sections to run is that of none: what it would write is not known."""
+        return not self.listed <= {use.command.lower() for use in self.parts}
+
     def runs(self, use: Use) -> bool:
         """Return whether a command is listed."""
         return use.command.lower() in self.listed

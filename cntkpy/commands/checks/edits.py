@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cntkpy.networks.builders.ndl.text import Place
     from cntkpy.networks.graph.network import Network, Node, ValidatedNetwork
     from cntkpy.networks.mel.parse import Statement
-    from cntkpy.networks.mel.script import Editor
+    from cntkpy.networks.mel.script import Editor, Mistakes
 
 
 def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> Iterator[Diagnostic]:
@@ -26,7 +26,6 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
         return
     from cntkpy.cntk_config.parameters import read_text_file
     from cntkpy.networks.builders.ndl.source import macro_documents
-    from cntkpy.networks.mel.parse import Command
     from cntkpy.networks.mel.script import Editor, Mistakes, joined, scripts, statements_of
 
     try:
@@ -41,31 +40,41 @@ def edit_problems(section: ConfigParameters, models: Models, strict: bool) -> It
         diagnostic = error.diagnostic
         yield Diagnostic(diagnostic.kind, diagnostic.message, diagnostic.span or path.span, diagnostic.hint)
         return
-    mistakes = Mistakes()
+    mistakes, unread = Mistakes(), Mistakes()
     script: list[Statement] = []
+    is_read = True
     for document in documents:
         try:
-            statements = list(joined(statements_of(document, mistakes)))
-            script += statements
+            statements = list(joined(statements_of(document, unread)))
         except UserError as error:
-            mistakes.errors.append(error)
+            unread.errors.append(error)
+            is_read = False
             continue
-        snippets = any(
-            isinstance(command, Command) and "ndlsnippet" in command.name.text.lower() for command in statements
-        )
-        for statement in statements:
-            if snippets and not isinstance(statement, Command):
-                continue  # their files may have macros
-            try:
-                yield from _check_statement(editor, statement)
-            except UserError as error:
-                mistakes.errors.append(error)
-    yield from (error.diagnostic for error in mistakes.errors)
-    if not mistakes.errors:
+        script += statements if is_read else ()  # a run ends at the document before
+        yield from _statement_problems(editor, statements, mistakes)
+    errors = [*unread.errors, *mistakes.errors]
+    yield from (error.diagnostic for error in errors)
+    if not errors:
         models.script_writes(_written(script))
         yield from _lost(script, path.span)
-    if strict:  # a run edits when it comes to it, as CNTK does
-        yield from _rehearsed(section, path.span, models)
+    if strict and not mistakes.are_many:  # a run edits when it comes to it, as CNTK does
+        yield from _rehearsed(section, path.span, models, script, unread)
+
+
+def _statement_problems(editor: Editor, statements: list[Statement], mistakes: Mistakes) -> Iterator[Diagnostic]:
+    """Check statements, each by itself; `mistakes` gets the errors."""
+    from cntkpy.networks.mel.parse import Command
+
+    snippets = any(isinstance(command, Command) and "ndlsnippet" in command.name.text.lower() for command in statements)
+    for statement in statements:
+        if mistakes.are_many:
+            break
+        if snippets and not isinstance(statement, Command):
+            continue  # their files may have macros
+        try:
+            yield from _check_statement(editor, statement)
+        except UserError as error:
+            mistakes.errors.append(error)
 
 
 def _written(script: list[Statement]) -> Iterator[str]:
@@ -96,11 +105,21 @@ def _lost(script: list[Statement], place: Span | None) -> Iterator[Diagnostic]:
             return
 
 
-def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) -> Iterator[Diagnostic]:
-    """Report nodes that the models of a MEL script lack: it is run with models that exist, and writes nothing."""
+def _rehearsed(
+    section: ConfigParameters, place: Span | None, models: Models, script: list[Statement], mistakes: Mistakes
+) -> Iterator[Diagnostic]:
+    """Report nodes that the models of a MEL script lack: it is run with models that exist, and writes nothing.
+
+    Args:
+        section: the section of the action.
+        place: that of the script in it.
+        models: the models before.
+        script: the statements of the script.
+        mistakes: those of statements that cannot be read; gets the others.
+    """
     from cntkpy.networks.files.model_file import as_reread
     from cntkpy.networks.mel.editor import Files
-    from cntkpy.networks.mel.script import Mistakes, edit_file
+    from cntkpy.networks.mel.script import edit_file
 
     class Rehearsal(Files):
         """Models without values; those that the script saves are kept."""
@@ -122,9 +141,9 @@ def _rehearsed(section: ConfigParameters, place: Span | None, models: Models) ->
 
     log = logging.getLogger("cntkpy.networks")
     silent, log.disabled = log.disabled, True
-    rehearsal, mistakes = Rehearsal(), Mistakes()
+    rehearsal, precision = Rehearsal(), str(section("precision", "float"))
     try:
-        edit_file(str(section("editPath")), section, str(section("precision", "float")), None, rehearsal, mistakes)
+        edit_file(str(section("editPath")), section, precision, None, rehearsal, mistakes, script)
         if not mistakes.errors:
             models.has_saved(rehearsal.saved)
     except ModelToCome:

@@ -18,7 +18,7 @@ from cntkpy.cntk_config.base.names import is_url
 from cntkpy.cntk_config.base.spelling import nearest_file
 from cntkpy.cntk_config.base.systems.files import HAS_DRIVES
 from cntkpy.cntk_config.base.systems.names import meant
-from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place
+from cntkpy.cntk_config.base.writing import why_no_folder, why_not_in_place, why_not_written
 from cntkpy.cntk_config.declare import Parameter
 from cntkpy.commands.actions.train import TrainParameters
 from cntkpy.commands.actions.training import is_finished
@@ -73,6 +73,8 @@ NETWORK_TEXTS = ("networkdescription", "ndlmacros")
 TEXT_OUTPUTS = ("stderr", "Kaldicmd")
 """Parameters that are texts and name files which a run writes."""
 _INDEX = re.compile(r"[0-9]{1,18}")
+_TORN = re.compile(r"[0-9][ \t]+:|:[ \t]+[-+0-9]")
+"""Blanks around the colon of a sparse value."""
 
 
 def file_problems(top: Use, data: bool, records: int, wrong: set[int]) -> Iterator[Diagnostic]:
@@ -149,8 +151,11 @@ def _unwritable_of(command: Use) -> Iterator[Diagnostic]:
             written = name in OUTPUTS or (trains(command) and name == "modelpath")
             if not written or not parameter.type.name.startswith("path"):
                 continue
-            problems = list(_unwritable(value, single=name != BEGINNING)) if (value := use.value(parameter)) else []
-            if problems and name == "modelpath" and _is_finished(command):
+            if not (value := use.value(parameter)):
+                continue
+            is_model = name == "modelpath"
+            problems = list(_unwritable(value, single=name != BEGINNING, regular=is_model))
+            if problems and is_model and _is_finished(command):
                 continue  # nothing is written: the model may be in a folder of others
             yield from problems
 
@@ -176,12 +181,18 @@ def _unwritable_of_all(root: RootParameters, top: Use) -> Iterator[Diagnostic]:
         yield Diagnostic("CannotWrite", message, done.span, "make it before the run", severity="warning")
 
 
-def _unwritable(value: ConfigValue, single: bool, in_place: bool = False) -> Iterator[Diagnostic]:
-    """Return why a file cannot be written; `single`: the value is its whole name; `in_place`: it is overwritten."""
+def _unwritable(
+    value: ConfigValue, single: bool, in_place: bool = False, regular: bool = False
+) -> Iterator[Diagnostic]:
+    """Return why a file cannot be written; `single`: the value is its whole name; `in_place`: it is overwritten;
+    `regular`: it is no device.
+    """
     path = str(value)
     folder = single and is_folder(path)
     why = "there is a folder of that name" if folder else why_no_folder(path)
     hint = "give the name of a file" if folder else None
+    if regular and not why and (why := why_not_written(path)):
+        hint = "give the name of a file"
     if in_place and not why and (why := why_not_in_place(path)):
         hint = "remove it, or give another name"
     if path != "-" and why:
@@ -523,7 +534,7 @@ def _unlike(
             form = formats.get(name)
             if form is None:
                 continue
-            if numbers and _is_value(numbers[0], not form.sparse):
+            if numbers and _is_value(numbers[0], not form.sparse) and not (form.sparse and ":" in part):
                 opposite = "dense" if form.sparse else "sparse"
                 message = (
                     f"line {number} of '{path}': the values of the stream '{form.name}' are {opposite}: '{numbers[0]}'"
@@ -536,7 +547,12 @@ def _unlike(
             if len(line) < LONGEST and (bad := next((w for w in numbers if not _is_value(w, form.sparse)), None)):
                 problem = "not index:value" if form.sparse else "not a number"
                 message = f"line {number} of '{path}': the stream '{form.name}' has '{bad[:40]}', which is {problem}"
-                yield Diagnostic("DataMismatch", message, span)
+                hint = None
+                if form.sparse and _TORN.search(part):
+                    from cntkpy.readers.formats.text.messages import TORN_HINT
+
+                    hint = TORN_HINT
+                yield Diagnostic("DataMismatch", message, span, hint)
                 del formats[name]
                 continue
             count, severity, hint = len(numbers), "error", None

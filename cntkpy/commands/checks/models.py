@@ -38,9 +38,14 @@ class ModelToCome(Exception):
 
 
 class Models:
-    """The models as a command finds them that comes after some others; `here`: those that nothing writes are here."""
+    """The models as a command finds them that comes after some others.
 
-    def __init__(self, here: bool = False) -> None:
+    Args:
+        here: those that nothing writes are here.
+        complete: all commands are known; others may write anything.
+    """
+
+    def __init__(self, here: bool = False, *, complete: bool = True) -> None:
         self.here = here
         self._networks: dict[str, Network] = {}
         self._written: set[str] = set()
@@ -48,14 +53,14 @@ class Models:
         """Files of models that commands make, with the number of epochs: each but the last has a file of its own."""
         self._names: dict[str, str] = {}
         """The same files as the commands name them, for hints; all other paths here are whole."""
-        self._anything = False
+        self._anything = not complete
         self._edited: dict[str, Network] | None = None
         """Models that the script of the command at hand saves, if all of it is known."""
         self._script: set[str] | None = None
         """Files that the script of the command at hand writes, if it can be read."""
         self._other_models: set[str] = set()
         """Files of commands that write models without training."""
-        self._any_model = False
+        self._any_model = not complete
 
     def load(self, path: str, precision: str) -> Network:
         """Return the network of a model, without the values of its parameters.

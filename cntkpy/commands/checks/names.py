@@ -87,17 +87,17 @@ def name_problems(everything: TopLevel, top: TopLevel) -> Iterator[Diagnostic]:
     """
     variables = used_variables(top.section)
     opaque = network_texts(top.section)
-    yield from _section(everything, variables, opaque, True)
+    yield from unread_names(everything, variables, opaque, True)
     running = _running(everything)
     in_use = _running_variables(running, opaque)
     yield from _idle_words(everything, running, variables, in_use, opaque)
     yield from _commands_behind_a_comma(top.section)
     for extra in everything.others:
-        yield from _section(extra, variables, opaque, False)
+        yield from unread_names(extra, variables, opaque)
     looked_at = {part.command for part in top.parts}
     for part in everything.parts:
         for use in part.walk():
-            for problem in () if use.sets else _section(use, variables, opaque, False):
+            for problem in () if use.sets else unread_names(use, variables, opaque):
                 if problem.kind == "UnreadWord" or (part.command in looked_at and top.runs(part)):
                     yield problem
                 elif part.command in looked_at:
@@ -235,7 +235,17 @@ def _behind_commands(root: ConfigParameters) -> re.Match[str] | None:
     return match if section is not None and section.bracket else None
 
 
-def _section(use: Use, variables: set[str], opaque: frozenset[str], is_top: bool) -> Iterator[Diagnostic]:
+def unread_names(
+    use: Use, variables: set[str], opaque: frozenset[str] = frozenset(), is_top: bool = False
+) -> Iterator[Diagnostic]:
+    """Report the names of a section that nothing reads, and those without effect.
+
+    Args:
+        use: the section.
+        variables: the names that stand as `$name$` somewhere, in lower case.
+        opaque: the names of texts in other languages.
+        is_top: whether it is the top level, where names are free.
+    """
     known = _known(use, opaque) | variables
     idle = idle_names(use)
     unknown = _Unknown(use, known, variables, is_top)

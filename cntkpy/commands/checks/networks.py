@@ -45,7 +45,7 @@ def network_problems(
     that a listed command loads must be there. A command that `looks_at` leaves out may write models nevertheless.
     `outlines` gets the networks of the commands.
     """
-    models, outlines = Models(here), outlines or Outlines()
+    models, outlines = Models(here, complete=not top.lacks_command()), outlines or Outlines()
     asked = _asked_for(top)
     edits = strict and any("edit" in use.actions for use in top.parts)
     for use in top.parts:

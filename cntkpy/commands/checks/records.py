@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
@@ -15,6 +15,7 @@ from cntkpy.cntk_config.base.diagnostics import Diagnostic, Span, UserError
 from cntkpy.cntk_config.base.names import public_name
 from cntkpy.commands.catalogue.section_map import Use
 from cntkpy.commands.checks.files import is_missing, makes_anything, needed_files, outputs, paths_of
+from cntkpy.readers.common.notices import ABOUT_DATA, ABOUT_JOINED
 from cntkpy.readers.entries import COMPOSITE, READER
 from cntkpy.readers.parameters import OrderParameters, ReaderParameters, several_paths
 from cntkpy.readers.registry import create_reader, entry_of_reader, find_deserializer, refusing_modules
@@ -107,36 +108,58 @@ def _first_error(
     networks: Callable[[], Mapping[str, Computed]],
     cut: set[str],
 ) -> Iterator[Diagnostic]:
+    """Yield the first error of a reader and its warnings about data; the arguments are those of `record_problems`."""
     from cntkpy.readers.common.beginnings import NotInBeginning, first_records
 
-    try:
-        with _quiet(), refusing_modules(not modules), first_records(records, _whole_files(use)) as limits:
+    with _kept_notices() as notices, first_records(records, _whole_files(use)) as limits:
+        try:
+            with refusing_modules(not modules):
+                yield from _odd_minibatch(command, use, precision, records, networks, cut)
+        except NotInBeginning:
             try:
-                size, samples = _minibatch_size(command, use, records), 0
-                padding: Sequence[Padding] | None = None
-                for minibatch in _read(create_reader(_in_order(command, use), precision), size):
-                    if samples >= records:
-                        cut.add(use.section.path)
-                        break
-                    samples += max(1, minibatch.num_samples)
-                    if padding is None:
-                        padding = _paddings(networks().get(command.section.path), minibatch)
-                    for each in padding:
-                        each.prepare(minibatch)
-                        for node in each.inputs.nodes:
-                            each.inputs.values(minibatch, node)
-                    wrong = None if padding else _odd_streams(minibatch, networks(), use)
-                    if wrong := wrong or _not_finite(minibatch, use.section.span):
-                        yield wrong
-                        break
-            except NotInBeginning:
                 _read_apart(command.section.section(use.role), precision, records)
-            finally:
-                cut.update(map(public_name, limits.cut))
-    except ConfigError as error:
-        if error.kind != "ModuleNotImported":
-            yield _placed(error.diagnostic, use, error)
-    except UserError as error:
+            except UserError as error:
+                yield from _error_of_data(error, use)
+        except UserError as error:
+            yield from _error_of_data(error, use)
+        finally:
+            cut.update(map(public_name, limits.cut))
+    for message in notices.messages(bool(limits.cut)):
+        span = next(_naming(use, lambda path, message=message: path in message), None) or use.section.span
+        yield Diagnostic("DataMismatch", message, span, severity="warning")
+
+
+def _odd_minibatch(
+    command: Use,
+    use: Use,
+    precision: str,
+    records: int,
+    networks: Callable[[], Mapping[str, Computed]],
+    cut: set[str],
+) -> Iterator[Diagnostic]:
+    """Read the first minibatches as a run does; yield the warning of the first odd one."""
+    size, samples = _minibatch_size(command, use, records), 0
+    padding: Sequence[Padding] | None = None
+    for minibatch in _read(create_reader(_in_order(command, use), precision), size):
+        if samples >= records:
+            cut.add(use.section.path)
+            break
+        samples += max(1, minibatch.num_samples)
+        if padding is None:
+            padding = _paddings(networks().get(command.section.path), minibatch)
+        for each in padding:
+            each.prepare(minibatch)
+            for node in each.inputs.nodes:
+                each.inputs.values(minibatch, node)
+        wrong = None if padding else _odd_streams(minibatch, networks(), use)
+        if wrong := wrong or _not_finite(minibatch, use.section.span):
+            yield wrong
+            break
+
+
+def _error_of_data(error: UserError, use: Use) -> Iterator[Diagnostic]:
+    """Yield the finding of an error, unless a module was not imported."""
+    if error.kind != "ModuleNotImported":
         yield _placed(error.diagnostic, use, error)
 
 
@@ -218,10 +241,13 @@ def _not_finite(minibatch: Minibatch, span: Span | None) -> Diagnostic | None:
         if finite.all():
             continue
         message, layout = f"the stream '{name}' has the value {numbers[~finite][0]}", minibatch.layouts[name]
-        if is_dense(values) and layout.num_sequences == len(minibatch.keys):
+        if layout.num_sequences == len(minibatch.keys):
             step, slot, owner = layout.cells
-            wrong: NDArray[np.bool] = np.any(~finite.reshape(layout.T, layout.S, -1), axis=2)
-            message += f" in sequence {minibatch.keys[int(owner[np.argmax(wrong[step, slot])])]}"
+            first = int(np.flatnonzero(~finite.reshape(-1))[0])
+            bounds: NDArray[np.integer] | None = None if is_dense(values) else cast("Any", values).indptr
+            width = numbers.size // (layout.T * layout.S)
+            cell = first // width if bounds is None else int(np.searchsorted(bounds, first, side="right")) - 1
+            message += f" in sequence {minibatch.keys[int(owner[np.argmax(step * layout.S + slot == cell)])]}"
         hint = "mend the data, or leave such samples out: a training ends where its criterion is not a number"
         return Diagnostic("DataMismatch", message, span, hint, severity="warning")
     return None
@@ -263,12 +289,13 @@ def _placed(problem: Diagnostic, use: Use, error: UserError) -> Diagnostic:
     if problem.span is not None:
         return problem
     path = getattr(error, "path", None)
-    span = next(_naming(use, str(path) if path else ""), None) or use.section.span
+    names = (str(path), *str(path).split("/")) if path else ()
+    span = next(_naming(use, lambda name: not names or name in names), None) or use.section.span
     return Diagnostic(problem.kind, problem.message.rstrip("."), span, problem.hint, problem.notes, severity="error")
 
 
-def _naming(use: Use, path: str) -> Iterator[Span]:
-    """Yield the places of parameters that name a file, then of others that name files."""
+def _naming(use: Use, is_meant: Callable[[str], bool]) -> Iterator[Span]:
+    """Yield the places of parameters that name files, those of meant files first."""
     values: list[ConfigValue] = []
     for inside in use.walk():
         for parameter in inside.parameters():
@@ -276,20 +303,41 @@ def _naming(use: Use, path: str) -> Iterator[Span]:
                 continue
             if (value := inside.value(parameter)) and value.span is not None:
                 values.append(value)
-    for value in sorted(values, key=lambda value: not path or str(value) not in (path, *path.split("/"))):
+    for value in sorted(values, key=lambda value: not is_meant(str(value))):
         assert value.span is not None
         yield value.span
 
 
+class _Notices(logging.Handler):
+    """Keep the messages of readers about data, in place of the output."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.records: dict[str, logging.LogRecord] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record, once."""
+        self.records.setdefault(record.getMessage().removeprefix("WARNING: ").rstrip("."), record)
+
+    def messages(self, is_cut: bool) -> Iterator[str]:
+        """Yield the warnings about data; is_cut: whether only the beginning of a file was read."""
+        for text, record in self.records.items():
+            about = getattr(record, "about", None)
+            if about == ABOUT_DATA["about"] or (about == ABOUT_JOINED["about"] and not is_cut):
+                yield text
+
+
 @contextmanager
-def _quiet() -> Generator[None]:
-    """Keep the warnings of readers out of the output."""
-    log = logging.getLogger("cntkpy.readers")
+def _kept_notices() -> Generator[_Notices]:
+    """Keep the warnings of readers."""
+    log, notices = logging.getLogger("cntkpy.readers"), _Notices()
     level, propagate = log.level, log.propagate
-    log.setLevel(logging.CRITICAL)
+    log.setLevel(logging.WARNING)
     log.propagate = False
+    log.addHandler(notices)
     try:
-        yield
+        yield notices
     finally:
+        log.removeHandler(notices)
         log.setLevel(level)
         log.propagate = propagate

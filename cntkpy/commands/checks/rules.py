@@ -11,6 +11,7 @@ from cntkpy.cntk_config import ConfigError, ConfigParameters, ConfigValue
 from cntkpy.cntk_config.arrays import PerEpoch
 from cntkpy.cntk_config.base.diagnostics import Diagnostic, nearest
 from cntkpy.cntk_config.base.extras import missing
+from cntkpy.cntk_config.declare import Declared
 from cntkpy.commands.actions.train import TrainParameters, starts_from_model
 from cntkpy.commands.catalogue.dispatch import BUILDS, EVALUATES, has_trait, names_of
 from cntkpy.commands.catalogue.section_map import TopLevel, Use
@@ -120,12 +121,19 @@ def idle_sections(use: Use) -> Iterator[Diagnostic]:
         section = declared(use.section)
         try:
             for name, message, hint in section.idle():
-                value = section.given(name)
+                value = _given(section, name)
                 span = value.span if value is not None else use.section.span
                 path = value.path if value is not None else use.section.path
                 yield Diagnostic("IgnoredParameter", f"{path}: {message}", span, hint, severity="warning")
         except ConfigError:
             continue  # found where values are looked at
+
+
+def _given(section: Declared, path: str) -> ConfigValue | None:
+    """Return the value of a parameter as the user gave it; of `SGD/momentum` that of a section inside."""
+    name, _, inner_path = path.partition("/")
+    parameter = section.parameter(name) if inner_path else None
+    return section.given(name) if parameter is None else _given(parameter.read(section.config), inner_path)
 
 
 def reader_problems(use: Use) -> Iterator[Diagnostic]:

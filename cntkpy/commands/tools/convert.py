@@ -85,7 +85,7 @@ def _convert(
         source = None if is_config_word(words[0]) else format_of(words[0], source_format, "--from")
         if source is not None and source.name == "csv":
             return _copy(words[0], output, target, quiet, columns)
-    result, named = _read(words, streams, source_format, precision, columns)
+    result, named = _read(words, streams, source_format, precision, columns, quiet)
     beside = {stream: Path(output).with_suffix(f".{stream}.txt") for stream in result.names}
     keep_inputs(output, [*named, *result.files], [*_beside(output, target), *beside.values()])
     kept = _chosen(streams, list(result.streams))
@@ -138,7 +138,12 @@ def _copy(path: str, output: str, target: Format, quiet: bool, columns: NamedCol
 
 
 def _read(
-    words: list[str], streams: list[Stream], source_format: str | None, precision: str, columns: NamedColumns
+    words: list[str],
+    streams: list[Stream],
+    source_format: str | None,
+    precision: str,
+    columns: NamedColumns,
+    quiet: bool,
 ) -> tuple[Input, list[str]]:
     """Return the input of a conversion, and the files that the words name."""
     from cntkpy.readers.convert.formats import format_of
@@ -150,7 +155,7 @@ def _read(
         message = f"{option} is about the columns of a table, and this is none"
         raise ConfigError("BadStream", message, hint="describe the streams with --stream")
     if source is None:
-        return _section_of(words, precision), []
+        return _section_of(words, precision, quiet), []
     named = [candidate for word in words for candidate in (word, word.partition(":")[2]) if candidate]
     keywords = {"options": columns} if source.named_columns else {}
     return source.read()(words, streams, precision, **keywords), named
@@ -205,6 +210,7 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
         quiet: no progress, no summary.
         modules: import the Python module that a section names.
     """
+    from cntkpy.commands.checks.reader_section import tell_problems
     from cntkpy.commands.context.progress import make_progress
     from cntkpy.commands.tools.preview import find_reader_section, placing
     from cntkpy.readers.formats.image.mean_picture import mean_picture, pictures_before_mean
@@ -214,6 +220,7 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
     progress = make_progress(quiet)
     try:
         section, _ = find_reader_section(words)
+        tell_problems(section, quiet=quiet)
         with placing(section), refusing_modules(not modules):
             pictures, max_errors = pictures_before_mean(section)
             total = pictures.table.num_sequences
@@ -230,13 +237,15 @@ def convert_to_mean(words: list[str], output: str, *, quiet: bool = False, modul
     return 0
 
 
-def _section_of(words: list[str], precision: str) -> Input:
+def _section_of(words: list[str], precision: str, quiet: bool) -> Input:
     """Return the data of a reader section as an input: whole sequences in the order of the data."""
+    from cntkpy.commands.checks.reader_section import tell_problems
     from cntkpy.commands.tools.preview import find_reader_section, placing
     from cntkpy.readers.convert.sources import from_reader
     from cntkpy.readers.registry import create_reader
 
     section, _ = find_reader_section(words)
+    tell_problems(section, quiet=quiet)
     for name, value in (("randomize", "none"), ("shuffle", "false"), ("truncated", "false")):
         section.insert(name, value)
     with placing(section):

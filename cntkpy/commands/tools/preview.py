@@ -17,6 +17,7 @@ from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, printabl
 from cntkpy.cntk_config.export import split_path
 from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
 from cntkpy.commands.actions.evaluate import TestParameters
+from cntkpy.commands.checks.reader_section import tell_problems
 from cntkpy.commands.console import print_error
 from cntkpy.commands.context.root import RootParameters
 from cntkpy.commands.context.run_context import data_precision
@@ -69,6 +70,7 @@ def preview(
         else:
             refuse_unknown(words[0])
             section, name = find_reader_section(words)
+            tell_problems(section)
         with placing(section), refusing_modules(not modules):
             summary = describe(section, name, minibatches, size, samples, Path(picture) if picture else None)
     except UserError as error:

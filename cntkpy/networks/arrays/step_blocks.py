@@ -16,10 +16,10 @@ from cntkpy.networks.arrays.weighted_means import KEPT
 BLOCK = 1 << 20
 """Elements of the largest value up to which all steps are computed at once, and that a block has about, on a CPU."""
 
-MEMORY_OF_ELEMENT = 256
-"""Bytes of a device's own memory for an element of a block: the four arrays or so that a block makes take a sixteenth
-of it. Each block costs the host some twenty kernels to start, and 16,000 steps take 1.7 times as long in blocks of
-`BLOCK` elements as in one block on an H200."""
+MEMORY_OF_ELEMENT = 512
+"""Bytes of a device's own memory for an element of a block. A block makes four arrays or so, and what is no block is
+kept for the gradient: of 24 layers half of the memory. Smaller blocks take longer, because the host starts some twenty
+kernels for each: docs/decisions/2026-11-29-on-an-h200.md."""
 
 FEWEST, FEWEST_OF_ONE_SLOT = 32, 128
 """Steps of a block at least: with fewer, products take longer than the memory is worth. Of 16,000 steps in one slot, a

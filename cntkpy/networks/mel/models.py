@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, suggestion
+from cntkpy.cntk_config.base.diagnostics import ConfigError, UserError, nearest, suggestion
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.front_end import Session
 from cntkpy.networks.builders.ndl.parse import Macro, Word
@@ -234,12 +234,22 @@ class Reference:
         where = f" in the model '{self.model.name}'"
         if not self.wild:
             message = f"could not find a symbol for '{self.word.text}'{where}"
-            return error("UnknownNode", message, self.word.place, self.hidden or suggestion(self.pattern, names))
+            return error("UnknownNode", message, self.word.place, self.hidden or self._meant(self.pattern, names))
         head, tail = (end.lower() for end in self.ends)
         least = len(head) + len(tail)
         fits = [n for n in names if len(n) >= least and n.lower().startswith(head) and n.lower().endswith(tail)]
-        hint = f"with '*' the letter case counts: there is '{fits[0]}'" if fits else None
+        hint = f"with '*' the letter case counts: there is '{self._model_in_front}{fits[0]}'" if fits else None
         if hint is None and head:
-            hint = suggestion(head, {name[: len(head)] for name in names})
+            hint = self._meant(head, {name[: len(head)] for name in names})
         message = f"could not find a symbol for '{self.word.text}'{where}: no name fits"
         return error("UnknownNode", message, self.word.place, hint)
+
+    @property
+    def _model_in_front(self) -> str:
+        """The name of the model with its point, where the script has it."""
+        return self.word.text.removesuffix(self.pattern) if self.word.text.endswith(self.pattern) else ""
+
+    def _meant(self, name: str, names: Iterable[str]) -> str | None:
+        """Return the hint of the nearest of some names, as the script would have it."""
+        meant = nearest(name, names)
+        return f"did you mean '{self._model_in_front}{meant}'?" if meant else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from cntkpy.cntk_config.parameters import ConfigValue, read_text_file
 from cntkpy.networks import nodes
 from cntkpy.networks.builders.ndl.parse import NAME, Word
 from cntkpy.networks.builders.ndl.recovery import SKIPPED
-from cntkpy.networks.builders.ndl.scope import DependsOnFailed
+from cntkpy.networks.builders.ndl.scope import MAX_ERRORS, DependsOnFailed, TooManyErrors
 from cntkpy.networks.builders.ndl.source import macro_documents, section_documents, value_document
 from cntkpy.networks.builders.ndl.text import Document, Place, ScriptError, error
 from cntkpy.networks.builders.recovery import assigned_names, attempts, blanked, statement_at
@@ -45,6 +45,7 @@ def edit_file(
     seeds: SeedCounter | None = None,
     files: Files | None = None,
     mistakes: Mistakes | None = None,
+    statements: Iterable[Statement] | None = None,
 ) -> Editor:
     """Run a MEL file.
 
@@ -56,6 +57,7 @@ def edit_file(
         seeds: the counter of start values.
         files: where models come from and go to; None: the files that the script names.
         mistakes: collects the mistakes of statements; None: the first one is raised.
+        statements: those of the file, where they have been read before.
 
     Raises:
         ConfigError: a mistake in the script, with its place.
@@ -65,8 +67,11 @@ def edit_file(
     if section is not None:
         for document in macro_documents(section):
             editor.define_macros(document)
-    value = read_text_file(path, section)
-    for document in scripts(value, editor):
+    documents = scripts(read_text_file(path, section), editor)
+    if statements is not None:
+        _run_all(editor, statements, mistakes)
+        return editor
+    for document in documents:
         run(editor, document, mistakes)
     return editor
 
@@ -83,6 +88,11 @@ class Mistakes:
         self._lost: set[str] = set()
         """Names, in lower case, of statements that failed."""
 
+    @property
+    def are_many(self) -> bool:
+        """True if no more are looked for."""
+        return len(self.errors) >= MAX_ERRORS
+
     def note(self, statement: Statement, problem: UserError) -> None:
         """Keep the error of a statement, unless an earlier one that has failed shares a name with it.
 
@@ -95,12 +105,18 @@ class Mistakes:
             kind = find(statement.name.text)
             writes = kind is not None and kind.writes
         follows = bool(self.errors) and (writes or problem.kind == "NoDefaultModel")
-        if not (follows or any(_is_part(name, lost) for name in names for lost in self._lost)):
+        if not (follows or any(map(self._is_lost, names))):
             self.errors.append(problem)
 
     def lose(self, names: set[str]) -> None:
         """Take note of names, in lower case, that statements with errors were to define or change."""
         self._lost |= names
+
+    def _is_lost(self, name: str) -> bool:
+        """Return whether a name was lost, also with its model in front, or the model or macro of a node."""
+        points = [number for number, character in enumerate(name) if character == "."]
+        heads = (name[:point] for point in points)
+        return name in self._lost or any(part in self._lost for part in (*heads, *(name[p + 1 :] for p in points)))
 
 
 def names_of(statement: Statement) -> set[str]:
@@ -111,11 +127,6 @@ def names_of(statement: Statement) -> set[str]:
         return {statement.name.text.lower()}
     words = [word.text.lower() for word in (statement.model, *statement.arguments) if word is not None]
     return {word for word in words if NAME.fullmatch(word)}
-
-
-def _is_part(name: str, lost: str) -> bool:
-    """Return True for the same name, also with its model in front, and for a node of a model."""
-    return name == lost or name.startswith(f"{lost}.") or name.endswith(f".{lost}")
 
 
 def scripts(value: ConfigValue, editor: Editor) -> list[Document]:
@@ -157,7 +168,13 @@ def run(editor: Editor, document: Document, mistakes: Mistakes | None = None) ->
         ConfigError: a mistake in the script, with its place.
         UserError: a model that cannot be read or saved, or is not complete.
     """
-    for statement in joined(statements_of(document, mistakes)):
+    _run_all(editor, joined(statements_of(document, mistakes)), mistakes)
+
+
+def _run_all(editor: Editor, statements: Iterable[Statement], mistakes: Mistakes | None) -> None:
+    for statement in statements:
+        if mistakes is not None and mistakes.are_many:
+            break
         known = len(mistakes.errors) if mistakes is not None else 0
         try:
             _run(editor, statement)
@@ -168,6 +185,8 @@ def run(editor: Editor, document: Document, mistakes: Mistakes | None = None) ->
             mistakes.note(statement, located)
         except DependsOnFailed:
             known = -1
+        except TooManyErrors:
+            break
         if mistakes is not None and len(mistakes.errors) > known:
             mistakes.lose(names_of(statement))
 

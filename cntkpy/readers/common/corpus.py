@@ -106,6 +106,22 @@ def _number(name: str) -> int:
     return number
 
 
+def repeated(keys: np.ndarray) -> tuple[int, int] | None:
+    """Return the numbers of two sequences of the same key, the later one first; None if there are none.
+
+    Args:
+        keys: those of all sequences, uint64[n].
+    """
+    if bool((keys[1:] > keys[:-1]).all()):
+        return None
+    order = np.argsort(keys, kind="stable")
+    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    if not len(same):
+        return None
+    first = same[np.argmin(order[same + 1])]
+    return int(order[first + 1]), int(order[first])
+
+
 def hash_of(name: str) -> int:
     """CNTK's hash of a key: h = 33 h xor c, from 5381, modulo 2^64.
 

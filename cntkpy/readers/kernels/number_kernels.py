@@ -44,6 +44,7 @@ _EXACT = np.array([10.0**i for i in range(23)])
 _TENS = np.array([10**i for i in range(9)], np.uint64)
 _32, _LOW32 = np.uint64(32), np.uint64(0xFFFFFFFF)
 _1, _3, _9, _63 = np.uint64(1), np.uint64(3), np.uint64(9), np.uint64(63)
+_LARGEST = float(np.finfo(np.float32).max)
 _MASK, _ALL, _TOP = np.uint64(0x1FF), np.uint64(2**64 - 1), np.uint64(2**53)
 
 
@@ -135,7 +136,8 @@ def real(p: Int):
 def any_real(p: Int):
     """The number at byte_at(p), digit by digit: (position after it, value, OK | BAD | SLOW).
 
-    BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, ask float().
+    BAD: the position of the odd byte; SLOW: it has more digits than can be rounded here, or float32 does not hold it:
+    ask float().
 
     In range: it continues after digits, signs, points and the letter e only, and stops at an LF; the exponent is
     compared with what the tables have before it is an index, here and in `scale`.
@@ -201,6 +203,8 @@ def any_real(p: Int):
             value = value / _EXACT[-exponent] if exponent < 0 else value * _EXACT[exponent]
         else:
             value, status = scale(m, exponent)
+    if value > _LARGEST:
+        status = SLOW
     return p, -value if negative else value, status
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.chunk import Chunk
+from cntkpy.readers.common.notices import ABOUT_JOINED
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.contracts import DefinesLength, Deserializer, LoadsWholeChunks, ReadsFiles
 from cntkpy.readers.errors import DataError
@@ -158,6 +159,7 @@ def _tell_loss(parts: Sequence[Deserializer], numbers: Sequence[np.ndarray], kep
             count,
             where,
             some,
+            extra=ABOUT_JOINED,
         )
     if 2 * kept < count and not allowed:
         error = DataError(

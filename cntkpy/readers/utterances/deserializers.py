@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.registry import Setting
 from cntkpy.readers.streams import DTYPES
@@ -44,7 +45,8 @@ def make_features(
         )
     source = open_source()
     if dropped := without_duplicates(source):
-        log.warning("%s: %d lines with a name that is not unique are left out.", source.list_path, dropped)
+        text = "%s: %d lines with a name that is not unique are left out."
+        log.warning(text, source.list_path, dropped, extra=ABOUT_DATA)
     if p.longest is not None:
         leave_out_longer(source, p.longest)
     if not len(source.keys):

@@ -14,6 +14,7 @@ from cntkpy.cntk_config.declare import Declared
 from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.chunk import StreamData
 from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.streams import StreamInformation
 
@@ -163,7 +164,8 @@ def leave_out_longer(source: FrameSource, longest: int) -> None:
     fitting = np.flatnonzero(source.lengths <= longest)
     dropped = len(source.lengths) - len(fitting)
     if dropped:
-        log.warning("%s: %d utterances of more than %d frames are left out.", source.list_path, dropped, longest)
+        text = "%s: %d utterances of more than %d frames are left out."
+        log.warning(text, source.list_path, dropped, longest, extra=ABOUT_DATA)
         source.keep(fitting)
 
 

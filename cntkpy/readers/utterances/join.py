@@ -12,6 +12,7 @@ from cntkpy.cntk_config.base.diagnostics import printable
 from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.common.notices import ABOUT_JOINED
 from cntkpy.readers.errors import DataError
 
 from .features import FrameSource, UtteranceFeatures
@@ -109,7 +110,7 @@ def leave_out(
             hint=hint or limit,
         )
         raise unless_cut(error)
-    log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names))
+    log.warning("%d of %d utterances are left out: %s: %s", len(bad), count, why, printable(names), extra=ABOUT_JOINED)
     return kept[good]
 
 

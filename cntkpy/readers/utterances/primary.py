@@ -9,6 +9,7 @@ import numpy as np
 from cntkpy.cntk_config.base.diagnostics import printable
 from cntkpy.readers.common.beginnings import unless_cut
 from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.registry import Setting
 
@@ -60,6 +61,7 @@ def labels_of_right_length(labels: Labels, corpus: Corpus, path: str, hint: str)
                 printable(names),
                 lengths[wrong[0]],
                 labels.lengths[wrong[0]],
+                extra=ABOUT_DATA,
             )
         chosen = np.setdiff1d(chosen, wrong)
     if not len(chosen):

@@ -173,6 +173,19 @@ def test_an_error_is_shown_with_its_line_and_a_caret():
     assert caught.value.diagnostic.one_line().startswith("m.cntk:1:16: error: m.cntk:minibatchSize[0]: 'abc'")
 
 
+def test_a_no_break_space_is_the_same_in_the_message_and_in_the_line():
+    with pytest.raises(ConfigError) as caught:
+        parse("\u00a0a=1 ; n=1\u00a0x # y", "m.cntk")("n").as_int()
+    assert caught.value.diagnostic.render() == (
+        "error: m.cntk:n: '1\\xa0x' is not an integer\n"
+        "  --> m.cntk:1:10\n"
+        "   |\n"
+        " 1 | \\xa0a=1 ; n=1\\xa0x # y\n"
+        "   |             ^^^^^^\n"
+        "  help: write a whole number with digits only"
+    )
+
+
 def test_a_value_that_came_out_of_a_variable_says_so():
     with pytest.raises(ConfigError) as caught:
         parse("n=abc\nm=$n$\n")("m").as_int()

@@ -81,6 +81,7 @@ def test_the_final_model_is_used_once(run) -> None:
         (["cv=[evalNodeNames=err:nothere]"], 2, "no node 'nothere'"),
         (["cv=[crossValidationInterval=1:0:3]"], 2, "the increment is 0"),
         (["cv=[crossValidationInterval=3:1:1]"], 2, "lies after the last"),
+        (["cv=[crossValidationInterval=0:1:-1]"], 2, "crossValidationInterval is at most 2147483647"),
         (["cv=[modelPath=other]"], 1, "no model is evaluated: there is none of other.0 to other.4, nor other"),
         (["cv=[evalNodeNames=z]"], 2, "only nodes with one element per sample"),
     ],

@@ -149,6 +149,10 @@ def test_what_a_command_may_write(name: str, cntkpy) -> None:
             "|features 1 0 |labels 0 1",
             "m.cntk:2:83: error: line 1 of 'train.ctf': the values of the stream 'labels' are dense: ",
         ),
+        (
+            "|features 1 0 |labels 0 :1",
+            "'0', which is not index:value - no blank stands between an index, its colon and its value: 0:1",
+        ),
     ],
 )
 def test_values_that_are_of_no_format(line: str, told: str, cntkpy) -> None:

@@ -5,14 +5,20 @@ What depends on a model that is not there is found by the run alone; these are m
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 import re
 from pathlib import Path
 
 import pytest
 
+from cntkpy.cntk_config.base.diagnostics import UserError
 from cntkpy.networks.builders.ndl.front_end import parse_ndl
+from cntkpy.networks.builders.ndl.text import Document
 from cntkpy.networks.files.model_file import load_model, save_model
 from cntkpy.networks.mel.commands import COMMANDS
+from cntkpy.networks.mel.parse import parse_commands
+from cntkpy.networks.mel.script import Mistakes, names_of
 
 NET = """
 x = Input(2, tag=feature)
@@ -172,3 +178,28 @@ def test_an_undefined_variable_in_the_name_of_a_script_is_told_once(cntkpy) -> N
         "m.cntk:2:38: error: the variable $Nope$ is not defined - define it in the file or on the command line: "
         "Nope=... [CK007]"
     ]
+
+
+@pytest.mark.parametrize("statement", ["q{}=Nosuch(m.x)", "Remove(m.q{})", "Removed(m.x{})", "Remove(m.x, option{}=1)"])
+def test_no_more_than_a_hundred_mistakes_are_looked_for(cntkpy, statement: str) -> None:
+    lines = "".join(f"{statement.format(number)}\n" for number in range(150))
+    files = {"m.cntk": "command = e\ne = [ action = edit ; editPath = m.mel ]\n"}
+    got = cntkpy("check", "m.cntk", files=files | {"m.mel": f"m=CreateModel()\nm.x=InputValue(2)\n{lines}"})
+    assert got.code == 2 and "100 errors" in got.out.splitlines()[-1], got
+
+
+def test_mistakes_are_compared_in_linear_time() -> None:
+    """Each with names of its own, none of which follows from another."""
+
+    def calls(count: int) -> int:
+        text = "".join(f"Remove(m.n{number})\n" for number in range(count))
+        statements, mistakes = parse_commands(Document(text, lambda _: None), lambda _: False), Mistakes()
+        profile = cProfile.Profile()
+        with profile:
+            for statement in statements:
+                mistakes.note(statement, UserError("UnknownNode", "none"))
+                mistakes.lose(names_of(statement))
+        assert len(mistakes.errors) == count
+        return pstats.Stats(profile).total_calls  # pyright: ignore[reportAttributeAccessIssue]
+
+    assert calls(200) < 2.2 * calls(100)

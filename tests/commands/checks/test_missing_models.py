@@ -44,6 +44,14 @@ def test_a_model(use: str, path: str, told: str, cntkpy) -> None:
     assert [line.partition(" ")[2] for line in lines] == ([told] if told else [])
 
 
+@pytest.mark.parametrize("words", [(), ("--data",)])
+def test_a_command_that_is_not_there_may_write_the_model(words: tuple[str, ...], cntkpy) -> None:
+    """Its name is the mistake."""
+    text = CONFIG.replace("train:use", "trian:use") + "use = [ action = test ; modelPath = out/m.dnn ]\n"
+    got = cntkpy("check", *words, "m.cntk", files=DATA | {"m.cntk": text})
+    assert "did you mean 'train'?" in got.out and "no model" not in got.out
+
+
 @pytest.mark.parametrize(
     ("builder", "told"),
     [

@@ -98,3 +98,13 @@ def test_a_section_of_labels_without_their_number() -> None:
     found = [one.diagnostic for one in findings_of(lambda: parse(COMMAND % reader))]
     assert any(one.kind == "MissingStream" and one.severity == "error" for one in found)
     assert any((one.hint or "").startswith("write labelDim=10 ") and one.severity == "warning" for one in found)
+
+
+def test_readers_side_by_side_are_looked_at_once(cntkpy) -> None:
+    """A section of ioNodeNames finds this name further out, but is no reader of others."""
+    part = "%s=[file=d ; features%s=[dim=0] ; in%s=[token=w] ; out%s=[token=t ; tokenn=x]]"
+    parts = " ; ".join(part % (name, name, name, name) for name in "pq")
+    reader = f"readerType=LUSequenceReader ; ioNodeNames=p:q ; {parts}"
+    text = f"command=t\nt=[action=train ; modelPath=m ; reader=[{reader}]]\n"
+    got = cntkpy("check", "--select", "CK010", "m.cntk", files={"m.cntk": text})
+    assert got.out.count("'tokenn' is not a known parameter") == 2

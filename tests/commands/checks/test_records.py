@@ -162,6 +162,17 @@ def test_a_beginning_ends_with_a_record(text: bytes, beginning: bytes) -> None:
     assert limits.text_of("t", io.BytesIO(text)) is None
 
 
+def test_utterances_that_are_left_out(cntkpy, tmp_path: Path) -> None:
+    """As the run says; where the beginnings alone were read, their labels may follow."""
+    utterances(tmp_path, 3)
+    files = {"states": "a\nb\n", "d.mlf": entries(["u2", "u0"])}
+    text = "warning: 1 of 3 utterances are left out: 1 without labels in 'labels': u1"
+    assert text in data_findings(cntkpy, HTK, files)
+    filler = entries([f"{'x' * 100}{i}" for i in range(LEAST_BYTES // 100)]).removeprefix("#!MLF!#\n")
+    files["d.mlf"] += filler
+    assert data_findings(cntkpy, HTK, files, "--records", "1") == ""
+
+
 def test_nothing_is_written(cntkpy, tmp_path: Path) -> None:
     """Neither an index, nor the list of classes, nor a cache."""
     reader = UCI.replace("names.txt]", "names.txt;labelDim=2] ; writerType=BinaryWriter ; wfile=cache.bin")

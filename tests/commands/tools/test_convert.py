@@ -77,6 +77,21 @@ def test_a_reader_section(here):
     assert Path("b.ctf").read_text() == "0 |t 1 |w 3:1 5:0.1\n0 |w 2:1\n7 |t 0.1 |w 0:2.5e-07\n9 |t -3 |w \n"
 
 
+def test_the_warnings_of_a_reader_section(here, capsys):
+    """As `check` has them; an error ends the conversion, also in a value that it does not need."""
+    section = "file=a.ctf; keepDataInMemry=true; randomize=%s; maxErrors=9; input=[t=[dim=1;format=dense]]"
+    text = f"command=t\nt=[action=train; reader=[{section}]]\n"
+    Path("m.cntk").write_text(text % "true")
+    assert convert(["configFile=m.cntk", "t/reader"], "b.ctf", quiet=True) == 0
+    assert capsys.readouterr().err == ""
+    assert convert(["configFile=m.cntk", "t/reader"], "b.ctf") == 0
+    told = "warning: reader: 'keepDataInMemry' is not a known parameter - did you mean 'keepDataInMemory'? [CK010]"
+    assert told in capsys.readouterr().err
+    Path("m.cntk").write_text(text % "sometimes")
+    assert convert(["configFile=m.cntk", "t/reader"], "c.ctf") == 2
+    assert "randomize: 'sometimes' is not a boolean" in capsys.readouterr().err and not Path("c.ctf").exists()
+
+
 def test_double_precision(here):
     Path("x.ctf").write_text("0 |x 0.12345678901234567\n")
     for precision, text in (("double", repr(0.12345678901234567)), ("float", "0.12345679")):

@@ -79,6 +79,8 @@ ERRORS = [
     # nodes
     ("SetProperty(nosuch, output, true)", "UnknownNode", "could not find a symbol for 'nosuch'", 13, None),
     ("SetProperty(b.d, output, true)", "UnknownNode", "'b.d' in the model 'm'", 13, "did you mean 'b.c'?"),
+    ("SetProperty(m.b.d, output, true)", "UnknownNode", "'m.b.d' in the model 'm'", 13, "did you mean 'm.b.c'?"),
+    ("Remove(m.a*)", "UnknownNode", "no name fits", 8, "the letter case counts: there is 'm.A'"),
     ("Remove(Q*.z)", "UnknownNode", "'Q*.z'", 8, None),
     ("Remove(a*)", "UnknownNode", "no name fits", 8, "the letter case counts: there is 'A'"),
     ("Remove(b*c*)", "BadPattern", "at most one '*'", 8, None),

@@ -23,7 +23,7 @@ from cntkpy.networks.arrays.lazy import (
     jnp,
     row_major,
 )
-from cntkpy.networks.nodes.images import kernel_axes, kernel_rows, winograd
+from cntkpy.networks.nodes.images import few_channels, kernel_axes, kernel_rows, winograd
 from cntkpy.networks.nodes.images.spread import Axis, convolve_spread, phase_by_phase
 from cntkpy.networks.nodes.images.windows import (
     Padding,
@@ -69,21 +69,7 @@ def channels_last(window: Window) -> Convolve:
             result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
             if result is not None:
                 return result
-        if on_cpu and winograd.is_faster(x, kernel, window):
-            return winograd.convolve(x, kernel, window)
-        if on_cpu and kernel_rows.is_faster(x, kernel, window):
-            return kernel_rows.convolve(x, kernel, window)
-        spatial = "DEFGHI"[: x.ndim - 2]
-        return jax.lax.conv_general_dilated(
-            x,
-            kernel,
-            window.stride,
-            window.padding,
-            window.spread,
-            window.kernel_spread,
-            (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"),
-            precision=jax.lax.Precision.HIGHEST,
-        )
+        return _on_cpu(x, kernel, window) if on_cpu else few_channels.convolve_dense(x, kernel, window)
 
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
@@ -109,6 +95,19 @@ def channels_last(window: Window) -> Convolve:
         return to_x(g, turned), jnp.moveaxis(gradient, 0, -2)
 
     return gradient_by_operands(primal, backward)
+
+
+def _on_cpu(x: Array, kernel: Array, window: Window) -> Array:
+    """Return the convolution in the form that takes CPUs the least time for these shapes."""
+    if winograd.is_faster(x, kernel, window):
+        return winograd.convolve(x, kernel, window)
+    if kernel_rows.is_faster(x, kernel, window):
+        return kernel_rows.convolve(x, kernel, window)
+    if (count := few_channels.neighbours(x, kernel, window)) > 1:
+        return few_channels.convolve_together(x, kernel, window, count)
+    if few_channels.has_slow_channels(kernel):
+        x, kernel = few_channels.with_another_channel(x, kernel)
+    return few_channels.convolve_dense(x, kernel, window)
 
 
 def each_channel(window: Window) -> Convolve:

@@ -18,6 +18,9 @@ FEWEST_CHANNELS, FEWEST_ELEMENTS, FEWEST_ELEMENTS_APART = 32, 2**19, 3 * 2**18
 """Channels and maps, and elements, those of each window counted once, of the larger of images and slopes, from which
 XLA's convolution is slower: a cache of 2 MiB does not hold them. The last is for strides, which take more copies."""
 
+SMALL, FEWEST_OF_SMALL = 4, 3 * 2**16
+"""Elements of a kernel up to which so many are enough: XLA's products have too few rows."""
+
 FEWEST_OF_LARGE, MOST_OF_LARGE, LARGE, FEWEST_WINDOWS_OF_LARGE = 8, 16, 9, 2**12
 """The same for large kernels, with few channels and maps: these, and elements of each axis of the kernel."""
 
@@ -39,7 +42,8 @@ def is_faster(x: Array, g: Array, taps: Sizes, window: Window) -> bool:
     channels, windows = sorted((x.shape[-1], g.shape[-1])), math.prod(g.shape[:-1])
     apart, dilated = set(window.stride) != {1}, set(window.kernel_spread) != {1}
     if channels[0] >= FEWEST_CHANNELS and not (apart and dilated):
-        return windows * channels[1] >= (FEWEST_ELEMENTS_APART if apart else FEWEST_ELEMENTS)
+        small = FEWEST_OF_SMALL if math.prod(taps) <= SMALL else FEWEST_ELEMENTS
+        return windows * channels[1] >= (FEWEST_ELEMENTS_APART if apart else small)
     few = channels[0] >= FEWEST_OF_LARGE and channels[1] <= MOST_OF_LARGE and not (apart or dilated)
     return few and min(taps) >= LARGE and windows >= FEWEST_WINDOWS_OF_LARGE
 
@@ -51,19 +55,20 @@ def to_kernel(x: Array, g: Array, taps: Sizes, window: Window) -> Array:
     phases = [range(first, height, stride) for first in range(min(stride, height))]
 
     def terms(x: Array, slopes: Array) -> list[Array]:
-        whole = padded(x, window)
-        return [part(whole, slopes, rows) for rows in phases]
+        # XLA's products read a left operand with its rows in a row in half the time: the slopes are turned once.
+        whole, turned = padded(x, window), jax.lax.optimization_barrier(jnp.moveaxis(slopes, -1, 0))
+        return [part(whole, turned, rows) for rows in phases]
 
-    def part(whole: Array, slopes: Array, rows: range) -> Array:
+    def part(whole: Array, turned: Array, rows: range) -> Array:
         """Return the gradient of some rows of the kernel, (rows x M, columns x C)."""
         reach = (len(rows) - 1) * step
-        count = slopes.shape[1] + reach
+        count = turned.shape[2] + reach
         seen = whole[:, rows[0] : rows[0] + spread(count, stride) : stride]
         images = _side_by_side(moved(seen, (1, width), _along_rows(window)))
-        around = padded(slopes, Window((1, 1), ((reach, reach), (0, 0)), (1, 1), (1, 1)))
-        copies = _side_by_side(around[:, reach - row : reach - row + count] for row in range(0, reach + 1, step))
-        copies, images = (operand.reshape(-1, operand.shape[-1]) for operand in (copies, images))
-        return jnp.matmul(copies.T, images, precision="highest")
+        around = padded(turned, Window((1, 1), ((0, 0), (reach, reach)), (1, 1), (1, 1)))
+        copies = jnp.stack([around[:, :, reach - row : reach - row + count] for row in range(0, reach + 1, step)])
+        left = jax.lax.optimization_barrier(copies).reshape(len(rows) * maps, -1)
+        return jnp.matmul(left, images.reshape(-1, images.shape[-1]), precision="highest")
 
     sizes = [(len(rows) * maps, width * channels) for rows in phases]
     totals = sum_of_rounds(terms, x, g, sizes, ELEMENTS_AT_ONCE // width)

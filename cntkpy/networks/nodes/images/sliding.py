@@ -7,6 +7,7 @@ from typing import Any
 
 from cntkpy.cntk_config.base.lazy_modules import np
 from cntkpy.networks.arrays.lazy import Array, jnp
+from cntkpy.networks.nodes.images import few_channels
 from cntkpy.networks.nodes.images.channels_last import (
     by_groups,
     channels_last,
@@ -43,7 +44,7 @@ def convolve(images: Array, kernel: Array, geometry: Geometry, groups: int = 1) 
         return each_channel(window)(images, kernel[..., 0, :])
     if (kernel.shape[-2] == 1 < groups) or groups > SEVERAL:
         return _by_elements(images, kernel, window, groups)
-    if has_few_terms(kernel, groups):
+    if has_few_terms(kernel, groups) and not (groups == 1 and few_channels.beats_sums(images, kernel, window)):
         return few_terms(window, groups)(images, kernel)
     if groups == 1:
         return channels_last(window)(images, kernel)

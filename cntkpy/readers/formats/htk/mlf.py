@@ -10,6 +10,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import printable
 from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.packed import open_data
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
@@ -117,9 +118,9 @@ class _Reader:
         for begin, end, line, _, good in entries.tolist():
             name = text[begin:end].decode("utf-8", "surrogateescape")
             if not good:
-                log.warning(
-                    "%s, line %d: '%s' is not a quoted name; the entry is left out.", record.path, line, printable(name)
-                )
+                shown = printable(name)
+                text_of_warning = "%s, line %d: '%s' is not a quoted name; the entry is left out."
+                log.warning(text_of_warning, record.path, line, shown, extra=ABOUT_DATA)
                 used.append(-1)
                 continue
             key = key_of(name[1:-1].removeprefix("*/"))
@@ -235,9 +236,8 @@ class _Ranges:
         empty = np.flatnonzero(sizes == 0)
         if len(empty):
             names = ", ".join(picked(self.keys, empty[:_MAX_NAMES_SHOWN]))
-            log.warning(
-                "%s: %d utterances have no ranges and are left out: %s", self.path, len(empty), printable(names)
-            )
+            text = "%s: %d utterances have no ranges and are left out: %s"
+            log.warning(text, self.path, len(empty), printable(names), extra=ABOUT_DATA)
         kept = np.flatnonzero(sizes)
         return Labels(
             picked(self.keys, kept),

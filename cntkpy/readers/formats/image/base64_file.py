@@ -10,6 +10,7 @@ import numpy as np
 
 from cntkpy.readers.common import index_cache
 from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, same_number
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.packed import SHORT, DataBytes, most_believed, text_bytes
 from cntkpy.readers.errors import DataError
 
@@ -144,6 +145,7 @@ def _index(data: DataBytes, labelled: bool) -> tuple[dict[str, np.ndarray], list
                         number,
                         line[begin : middle - 1][:40].decode("utf-8", "backslashreplace"),
                         int(match[1]),
+                        extra=ABOUT_DATA,
                     )
                 if keyed:
                     keys.append(line[: begin - 1])

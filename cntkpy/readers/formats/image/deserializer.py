@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from cntkpy.readers.common.chunk import Chunk, StreamData
-from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.corpus import Corpus, repeated
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.sequences import SequenceTable
 from cntkpy.readers.contracts import Deserializer, LoadsWholeChunks, NamesClasses
 from cntkpy.readers.errors import DataError
@@ -19,6 +21,7 @@ from cntkpy.readers.streams import StreamInformation
 from .decode import PictureError, decode
 from .parameters import VIEWS
 
+log = logging.getLogger("cntkpy.readers")
 TRIED = 100
 """Pictures that are tried before there is none that tells the shape of all."""
 
@@ -123,6 +126,10 @@ class Pictures:
 
     def _own_table(self, corpus: Corpus, first: np.ndarray | None) -> SequenceTable:
         keys = self.listing.keys
+        if keys is not None and (same := repeated(keys)) is not None:
+            text = "%s: the key %s is that of line %d, too; both pictures are read."
+            place, key = self.listing.place(same[0]), corpus.name(int(keys[same[0]]))
+            log.warning(text, place, key, same[1] + 1, extra=ABOUT_DATA)
         if keys is not None or self._views > 1:
             numbers = np.arange(len(self.listing), dtype=np.uint64) if keys is None else keys
             keys = np.repeat(numbers, self._views)

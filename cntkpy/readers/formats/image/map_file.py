@@ -10,6 +10,7 @@ import numpy as np
 
 from cntkpy.cntk_config.base.files import LIST_LIMIT
 from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, same_number
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.packed import read_data
 from cntkpy.readers.errors import DataError
 
@@ -119,6 +120,7 @@ class MapFile:
                     self.place(index),
                     self._text(where[0][index], where[1][index]),
                     values[index],
+                    extra=ABOUT_DATA,
                 )
                 break
         return values.astype(np.int32)
@@ -132,6 +134,7 @@ class MapFile:
                     "holds more.",
                     self.place(position),
                     extra.decode("utf-8", "backslashreplace"),
+                    extra=ABOUT_DATA,
                 )
                 break
 

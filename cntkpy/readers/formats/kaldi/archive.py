@@ -20,6 +20,7 @@ from cntkpy.cntk_config.base.diagnostics import shorten
 from cntkpy.cntk_config.base.files import LIST_LIMIT
 from cntkpy.readers.common.beginnings import current
 from cntkpy.readers.common.file_bytes import FileBytes
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.packed import data_bytes, read_data
 from cntkpy.readers.errors import DataError
 
@@ -422,9 +423,8 @@ def _readable(table: Table) -> Table:
             table.require(index)
             table.first_row(index)
         except DataError as error:
-            log.warning(
-                "%s: the entry counts as absent, because the specifier is permissive: %s", table.place(number), error
-            )
+            text = "%s: the entry counts as absent, because the specifier is permissive: %s"
+            log.warning(text, table.place(number), error, extra=ABOUT_DATA)
         else:
             good.append(number)
     some = np.array(good, np.int64)

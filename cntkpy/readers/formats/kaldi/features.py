@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 from cntkpy.cntk_config.base.diagnostics import printable
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.utterances.lists import picked
 
@@ -175,7 +176,8 @@ def _whole_table(p: KaldiFeatureParameters, table: Table, dtype: np.dtype, trans
     empty = np.flatnonzero(kaldi_frames.lengths == 0)
     if len(empty):
         names = printable(", ".join(picked(kaldi_frames.keys, empty[:_MAX_NAMES_SHOWN])))
-        log.warning("%s: %d utterances have no frames and are left out: %s", table.path, len(empty), names)
+        text = "%s: %d utterances have no frames and are left out: %s"
+        log.warning(text, table.path, len(empty), names, extra=ABOUT_DATA)
         kaldi_frames.keep(np.flatnonzero(kaldi_frames.lengths))
     if not kaldi_frames.keys:
         raise DataError(f"{table.path} has no utterances.", path=table.path)

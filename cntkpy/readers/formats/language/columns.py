@@ -19,7 +19,14 @@ from . import codes as k
 from .corpus import Block, ColumnCorpus, Ends
 from .kernels import layers, shuffles
 from .options import slots_of
-from .parameters import LULabelParameters, LUSequenceReaderParameters, feature_section, label_sections, name_of
+from .parameters import (
+    LULabelParameters,
+    LUSequenceReaderParameters,
+    LUSideReaderParameters,
+    feature_section,
+    label_sections,
+    name_of,
+)
 from .pieces import Pieces
 from .source import Groups, Position, SentenceFormat, SentenceSource
 from .vocabulary import Vocabulary, WordClasses, load_tokens, load_word_map, renumber, show, warn_of_end
@@ -137,9 +144,9 @@ def _given_names(words: Vocabulary, array: np.ndarray) -> dict[int, str]:
     return dict(sorted(names.items()))
 
 
-def create_source(section: ConfigParameters, precision: str) -> SentenceSource:
+def create_source(p: LUSequenceReaderParameters, precision: str) -> SentenceSource:
     """Return one stream of words and one of labels."""
-    p = LUSequenceReaderParameters(section)
+    section = p.config
     dtype = np.dtype(DTYPES[check_precision(section, precision)])
     p.check_together()
     name = name_of(feature_section(section))
@@ -194,8 +201,9 @@ def create_lu_sequence_reader(section: ConfigParameters, precision: str) -> Read
     p = LUSequenceReaderParameters(section)
     names = [str(name) for name in p.nodes]
     if not names:
-        return Reader(create_source(section, precision))
+        return Reader(create_source(p, precision))
     from .side_by_side import SideBySide
 
     p.check_together()
-    return Reader(SideBySide([create_source(section.section(name), precision) for name in names], names))
+    parts = [LUSideReaderParameters(section.section(name)) for name in names]
+    return Reader(SideBySide([create_source(part, precision) for part in parts], names))

@@ -68,7 +68,7 @@ class SequenceReaderParameters(NoCacheParameters):
         default="class",
         help="What a label is: word and class, the word, or the word and noise words.",
     )
-    noise = Parameter("noise_number", SIZE, default="0", help="mode=nce: noise words for every word.")
+    noise = Parameter("noise_number", COUNT, default="0", help="mode=nce: noise words for every word.")
     trace_level = Parameter("traceLevel", INTEGER, default="0", help="1: logs what was read.")
     prefetch = Parameter("prefetch", BOOLEAN, default="true", help="Read ahead on a background thread.")
     action = Parameter(
@@ -160,7 +160,9 @@ def label_size(mode: str, noise: int) -> int:
 class LUSequenceReaderParameters(NoCacheParameters):
     """LUSequenceReader: a word and its label a line, an empty line between sentences."""
 
-    file = Parameter("file", PATH, help="The corpus: lines `word label`, an empty line between sentences.")
+    file = Parameter(
+        "file", PATH, default=None, help="The corpus: lines `word label`, an empty line between sentences."
+    )
     word_map = Parameter("wordmap", PATH, default="", help="Lines `word replacement`; words not listed become unknown.")
     unk = Parameter("unk", TEXT, default="<unk>", help="The word that stands for words that are not listed.")
     context = Parameter("wordContext", array(INTEGER), default="0", help="Words given at a step: offsets from its own.")
@@ -201,6 +203,8 @@ class LUSequenceReaderParameters(NoCacheParameters):
             if not self.config.exists(str(name)):
                 raise self.error("ioNodeNames", f"there is no section '{name}'", None, "MissingParameter")
         if not self.nodes:
+            if self.file is None:
+                raise self.config.missing("file").with_note(f"file: {type(self).file.help}")
             label_sections(self.config, (str(self.input_label), str(self.output_label)))
 
     def named_parts(self) -> Iterator[Part]:
@@ -209,7 +213,13 @@ class LUSequenceReaderParameters(NoCacheParameters):
         if not names:
             yield from _parts(self.config, LUFeatureParameters, LULabelParameters)
         for name in names:
-            yield Part("reader", self.config.section(name), (LUSequenceReaderParameters,))
+            yield Part("reader", self.config.section(name), (LUSideReaderParameters,))
+
+
+class LUSideReaderParameters(LUSequenceReaderParameters):
+    """A section of `ioNodeNames`: a reader of one corpus, though the name is found further out."""
+
+    nodes = Parameter("ioNodeNames", array(TEXT), default="()", own=True, help="Sections of this one, as there.")
 
 
 class LUFeatureParameters(NoCacheParameters):

@@ -11,6 +11,7 @@ import numpy as np
 from cntkpy.cntk_config.base.files import LIST_LIMIT
 from cntkpy.cntk_config.declare import Declared
 from cntkpy.readers.common.labels import LabelMap
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.packed import read_data
 from cntkpy.readers.errors import DataError
 
@@ -139,9 +140,8 @@ def _up_to_empty(path: str, lines: list[bytes], reason: str) -> list[bytes]:
         return lines
     end = lines.index(b"")
     if behind := sum(map(bool, lines[end:])):
-        log.warning(
-            "The %s %s ends at line %d, which is empty; %d after it are not read.", reason, path, end + 1, behind
-        )
+        text = "The %s %s ends at line %d, which is empty; %d after it are not read."
+        log.warning(text, reason, path, end + 1, behind, extra=ABOUT_DATA)
     return lines[:end]
 
 

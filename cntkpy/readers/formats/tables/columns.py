@@ -222,10 +222,12 @@ def _how_to_write(kind: Any) -> str:
 def lay(arrays: list[Any], stream: TableStream, places: list[Place], dtype: np.dtype) -> Laid:
     """Return the samples of a stream out of the arrays of its columns, one array a column, as long as each other.
 
+    What happens when a value is too large for its type is a matter of the caller: `np.errstate(over=...)`.
+
     Raises:
         DataError: a value is missing, out of range, of another size, or not listed; it names row and column.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(invalid="ignore"):
         if stream.indicators:
             absent = [array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False) for array in arrays]
             return Laid(np.ones(len(arrays[0]), np.int64), np.stack(absent, axis=1).astype(dtype).reshape(-1))
@@ -458,6 +460,17 @@ def lengths_in(array: Any, stream: TableStream, place: Place) -> np.ndarray:
     lengths = _sizes(array)
     _all_have_samples(lengths, place)
     return lengths
+
+
+def first_infinite(laid: Laid, exact: Laid, stream: TableStream) -> tuple[int, int]:
+    """Return the row and the column, counted from 0, of the first value that is infinite in one type, but not in the
+    exact one.
+    """
+    ends = np.cumsum(laid.counts) if laid.counts is not None else None
+    index = int(np.argmax(np.isinf(laid.values) & np.isfinite(exact.values)))
+    sample = index // stream.dim if ends is None else int(np.searchsorted(ends, index, side="right"))
+    row = int(np.searchsorted(laid.lengths.cumsum(), sample, side="right"))
+    return row, index % stream.dim if len(stream.columns) > 1 else 0
 
 
 def joined(pieces: list[Laid], stream: TableStream) -> Laid:

@@ -17,8 +17,9 @@ from cntkpy.cntk_config.base.diagnostics import shorten, suggestion
 from cntkpy.readers.common.bounds import most_decoded
 from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.chunk_cache import ChunkCache, bytes_of
-from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys
+from cntkpy.readers.common.corpus import Corpus, check_distinct, padded_keys, repeated
 from cntkpy.readers.common.labels import in_order, load_labels
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.contracts import DEFAULT_MEMORY
 from cntkpy.readers.errors import DataError
@@ -27,6 +28,7 @@ from cntkpy.readers.streams import StreamInformation
 from .columns import (
     Laid,
     Place,
+    first_infinite,
     form_of,
     is_series,
     is_text,
@@ -142,6 +144,8 @@ class TableDeserializer:
                 raise too_large(group.table.path, where, nbytes, group.table.size)
         if pictures:
             self.chunk_bytes += np.array([group.nbytes for group in self.groups])
+        self._infinite: set[str] = set()
+        """Streams with a value that was too large for their type, which is said once."""
         self._cache = ChunkCache(self.load_chunk, first, _MOST_CHUNKS, DEFAULT_MEMORY)
 
     @property
@@ -176,10 +180,18 @@ class TableDeserializer:
         if any(len(arrays) != len(cuts) - 1 for arrays in columns):
             columns = [_cut_at(arrays, cuts) for arrays in columns]
         laid: list[Laid] = []
+        too_large: list[str] = []
         for number, row in enumerate(cuts[:-1]):
             places = [group.place(row, column) for column in stream.columns]
-            with _placed(places[0]):
-                laid.append(lay([arrays[number] for arrays in columns], stream, places, self.dtype))
+            pieces = [arrays[number] for arrays in columns]
+            with _placed(places[0]), np.errstate(over="call", call=lambda kind, _: too_large.append(kind)):
+                laid.append(lay(pieces, stream, places, self.dtype))
+            if too_large and stream.name not in self._infinite:
+                self._infinite.add(stream.name)
+                exact = lay(pieces, stream, places, np.dtype(np.float64))
+                index, column = first_infinite(laid[-1], exact, stream)
+                text = places[column].text(index)
+                log.warning("%s: a value is too large for its type, and read as infinite.", text)
         return joined(laid, stream)
 
     def _find_names(self, streams: Sequence[TableStream]) -> None:
@@ -236,6 +248,9 @@ class TableDeserializer:
                 with _placed(place):
                     arrays.append(_keys_in(array, place, corpus, padded))
         keys = np.concatenate(arrays)
+        if (same := repeated(keys)) is not None:
+            text = "%s, column '%s': the key %s comes twice; both rows are read."
+            log.warning(text, self.files[0], column, corpus.name(int(keys[same[0]])), extra=ABOUT_DATA)
         try:
             check_distinct(padded, keys)
         except DataError as error:

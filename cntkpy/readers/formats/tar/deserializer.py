@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
+from cntkpy.cntk_config.base.diagnostics import printable
 from cntkpy.readers.common.chunk import Chunk, StreamData, dense_stream
 from cntkpy.readers.common.chunk_cache import bytes_of
 from cntkpy.readers.common.corpus import Corpus
 from cntkpy.readers.common.labels import load_labels
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.common.sequences import SequenceTable, starts_of
 from cntkpy.readers.errors import DataError
 from cntkpy.readers.formats.image.decode import PictureError
@@ -33,6 +36,10 @@ def keys_of(shards: Shards, corpus: Corpus, *, primary: bool) -> np.ndarray:
     Raises:
         DataError: another deserializer came first, whose keys are numbers.
     """
+    if len(set(shards.keys)) < len(shards.keys):
+        key = next(key for key, count in Counter(shards.keys).items() if count > 1)
+        text = "%s: two samples are called '%s'; both are read."
+        log.warning(text, shards.files[0], printable(key), extra=ABOUT_DATA)
     if corpus.numeric and primary and not all(key.isascii() and key.isdigit() for key in shards.keys):
         corpus.numeric = False
     try:

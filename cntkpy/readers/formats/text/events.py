@@ -7,7 +7,7 @@ DONE, VALUES_FULL, SAMPLES_FULL, EVENTS_FULL, SLOW_FULL, BUDGET, UNREAD = range(
 """Return codes."""
 
 JUNK, PREFIX, VALUE, TOO_MANY, INDEX, RANGE, EMPTY_ROW, MORE, LESS = range(9)
-UNKNOWN, SHORT, REPEATED, COMMENT, NOTHING = range(9, 14)
+UNKNOWN, SHORT, REPEATED, INFINITE, COMMENT, NOTHING = range(9, 15)
 """Kinds of events (first column of the events array; then position, sequence, stream); those before UNKNOWN count as
 errors."""
 

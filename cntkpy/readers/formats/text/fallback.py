@@ -125,7 +125,8 @@ def parse(
 ) -> Parsed | None:
     """Parse sequences as `parse.parse` does.
 
-    None: a sequence does not lie in the buffer, or so much is odd that the kernels are quicker.
+    None: a sequence does not lie in the buffer, a value is infinite, which the kernels report with its place, or so
+    much is odd that they are quicker.
     """
     text, begins, ends, nominal = pieces.buffer.tobytes(), pieces.begins, pieces.ends, pieces.nominal
     lines = _Lines(formats, named)
@@ -157,6 +158,8 @@ def parse(
         for stream in streams:
             stream.bounds.append(len(stream.counts))
     data = {stream.form.name: stream.data(dtype) for stream in streams}
+    if any(np.isinf(stream.values).any() for stream in data.values()):
+        return None
     used = sum(
         stream.values.nbytes
         + stream.sequences.nbytes

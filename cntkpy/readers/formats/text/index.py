@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cntkpy.readers.common import index_cache
-from cntkpy.readers.common.corpus import Corpus
+from cntkpy.readers.common.corpus import Corpus, repeated
 from cntkpy.readers.common.file_bytes import FileBytes
 from cntkpy.readers.common.packed import DataBytes, PackedBytes, believe, open_text
 from cntkpy.readers.common.sequences import SequenceTable
@@ -64,11 +64,8 @@ class TextIndex:
     def repeated(self) -> int | str | None:
         """Return a sequence id that is at two places of the file with others in between; None if there is none."""
         keys = self.table.keys
-        if keys is None or bool((keys[1:] > keys[:-1]).all()):
-            return None
-        order = np.argsort(keys, kind="stable")
-        twice = order[1:][keys[order[1:]] == keys[order[:-1]]]
-        return self.table.names(np.array([twice.min()]))[0] if len(twice) else None
+        same = repeated(keys) if keys is not None else None
+        return self.table.names(np.array([same[0]]))[0] if same is not None else None
 
 
 @dataclass(frozen=True)

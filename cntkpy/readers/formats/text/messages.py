@@ -16,6 +16,9 @@ _BLANKS = b" \t"
 _ROW = 4096
 """Bytes of a row that are searched for names."""
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
+_TORN_BEFORE, _TORN = re.compile(rb"[ \t]+:"), re.compile(rb"[ \t]+[-+0-9]")
+"""Blanks before the colon of a sparse value, and blanks before its value."""
+TORN_HINT = "no blank stands between an index, its colon and its value: 0:1"
 _SPARSE = re.compile(rf"[0-9]+:{_NUMBER.pattern}")
 
 
@@ -68,6 +71,9 @@ def describe(
         if not (word := _word_around(buffer, position)):
             return f"The file ends where a value of input '{name}' is expected"
         return f"A value of input '{name}' is not a number: '{word}' ({byte} is not expected)"
+    if kind == k.INFINITE:
+        sample = buffer[:position].tobytes().rpartition(b"|")[2]
+        return f"A value of input '{sample.split()[0].decode()}' is too large for its type, and read as infinite"
     if kind == k.UNKNOWN:
         return f"Did not find a valid input name: '{_word(buffer, position)}' is none of {_configured(formats)}"
     if kind == k.EMPTY_ROW:
@@ -134,7 +140,11 @@ def other_format(
         return (
             f"the file has sparse values, index:value: write format = sparse in the section of '{formats[stream].name}'"
         )
-    if kind == k.INDEX and _NUMBER.fullmatch(word):
+    head = buffer[_behind(buffer, position, b"|\n", _ROW) : position].tobytes() if word else b""
+    tail = buffer[position : position + _ROW].tobytes()
+    if word and formats[stream].sparse and (_TORN_BEFORE.match(tail) or (head[-1:] == b":" and _TORN.match(tail))):
+        return TORN_HINT
+    if kind == k.INDEX and _NUMBER.fullmatch(word) and b":" not in head:
         return f"the file has dense values: write format = dense in the section of '{formats[stream].name}'"
     return None
 

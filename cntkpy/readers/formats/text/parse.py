@@ -11,7 +11,7 @@ from cntkpy.readers.common.chunk import Chunk, StreamData
 from cntkpy.readers.common.sequences import starts_of
 from cntkpy.readers.errors import DataError
 
-from .events import EMPTY_ROW
+from .events import EMPTY_ROW, INFINITE, QUIET_LIMIT
 from .stream_format import StreamFormat
 from .tables import Output, Runs, Streams, Text
 
@@ -108,7 +108,8 @@ def parse(
     seen = events[: state[k.EVENTS]]
     if code != k.DONE:
         return Parsed(None, code, seen)
-    _convert_slow(text.buffer, slows[: state[k.SLOWS]], values)
+    if infinite := _convert_slow(text, slows[: state[k.SLOWS]], values):
+        seen = np.concatenate([seen, np.array(infinite, np.int64)])
     streams: dict[str, StreamData] = {}
     for i, f in enumerate(formats):
         m = int(bounds[i, n])
@@ -145,9 +146,14 @@ def _wider(array: np.ndarray, used: np.ndarray) -> np.ndarray:
     return out
 
 
-def _convert_slow(buffer: np.ndarray, slows: np.ndarray, values: np.ndarray) -> None:
-    """Numbers with more digits than the kernel can round correctly."""
-    base = buffer.ctypes.data
-    with np.errstate(over="ignore"):  # as in the kernel
+def _convert_slow(text: Text, slows: np.ndarray, values: np.ndarray) -> list[tuple[int, int, int, int]]:
+    """Convert the numbers that the kernel left; return the events of those that became infinite, as many as count."""
+    base, largest, infinite = text.buffer.ctypes.data, np.finfo(values.dtype).max, list[tuple[int, int, int, int]]()
+    with np.errstate(over="ignore"):
         for begin, end, element in slows.tolist():
-            values[element] = float(buffer[begin - base : end - base].tobytes())
+            values[element] = value = float(text.buffer[begin - base : end - base].tobytes())
+            if abs(value) > largest and np.isinf(values[element]) and len(infinite) < QUIET_LIMIT:
+                place = begin - base
+                sequence = int(np.flatnonzero((text.begins <= place) & (place < text.ends))[0])
+                infinite.append((INFINITE, place, sequence, -1))
+    return infinite

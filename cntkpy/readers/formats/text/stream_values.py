@@ -75,7 +75,7 @@ class StreamValues:
     def data(self, dtype: np.dtype) -> StreamData:
         """Return all samples."""
         f, count = self.form, len(self.counts)
-        # Numbers that a type cannot hold become infinite without a word, as in the kernels.
+        # Numbers that a type cannot hold become infinite, as in the kernels.
         with np.errstate(over="ignore"):
             values = np.frombuffer(self.values, np.float64).astype(dtype)
         bounds = np.array(self.bounds, np.int64)

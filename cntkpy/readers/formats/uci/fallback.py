@@ -57,7 +57,10 @@ def parse(
     dtype: np.dtype,
     records: int,
 ) -> tuple[np.ndarray, np.ndarray] | Trouble | None:
-    """Features (flat), and labels: ids, targets (flat) or nothing, of some records; None: not with such columns."""
+    """Features (flat), and labels: ids, targets (flat) or nothing, of some records.
+
+    None: not with such columns, or a number is infinite, which the kernels report with its place.
+    """
     c = columns
     left, right = c.first_label, c.first_label + c.label_dim
     overlap = c.kind != "none" and left < c.first_feature + c.dim and c.first_feature < right
@@ -80,8 +83,9 @@ def parse(
         position += len(line) + 1
     if number < records:
         return Trouble(MORE)
-    ids = np.array(read.ids, np.int32) if c.kind == "category" else _as(read.targets, dtype)
-    return _as(read.features, dtype), ids
+    features = _as(read.features, dtype)
+    labels_read = np.array(read.ids, np.int32) if c.kind == "category" else _as(read.targets, dtype)
+    return None if np.isinf(features).any() or np.isinf(labels_read).any() else (features, labels_read)
 
 
 class _Records:

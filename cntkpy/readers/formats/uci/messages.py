@@ -26,7 +26,7 @@ def wrong_field(trouble: Trouble, text: np.ndarray, columns: Columns, path: str,
     c, code, begin, end, column = columns, trouble.code, trouble.begin, trouble.end, trouble.column
     line_start = text[:begin].tobytes().rpartition(b"\n")[2]
     excerpt = text[begin : min(end, begin + 60)].tobytes().decode("utf-8", "replace")
-    place = f"{path}, line {line}, column {len(line_start.decode('utf-8', 'replace')) + 1}"
+    place = _place(line_start, path, line)
     if code == codes.UNKNOWN_LABEL:
         message = f"label found in data not specified in label mapping file: {excerpt} ({place})"
         hint = "run action=createLabelMap again, after removing the old file, or mend the data"
@@ -46,6 +46,17 @@ def wrong_field(trouble: Trouble, text: np.ndarray, columns: Columns, path: str,
     behind = text[begin:].tobytes().partition(b"\n")[0]
     field = line_start + behind if code == codes.MISSING else behind[: end - begin]
     return DataError(message, path=path, line=line, hint=_other_separator(field, c) or hint)
+
+
+def infinite_field(text: np.ndarray, begin: int, end: int, path: str, line: int) -> str:
+    """Return the warning of a number which the type of the values cannot hold; arguments as of `wrong_field`."""
+    line_start = text[:begin].tobytes().rpartition(b"\n")[2]
+    excerpt = text[begin : min(end, begin + 60)].tobytes().decode("utf-8", "replace")
+    return f"'{excerpt}' is too large for its type, and read as infinite ({_place(line_start, path, line)})"
+
+
+def _place(line_start: bytes, path: str, line: int) -> str:
+    return f"{path}, line {line}, column {len(line_start.decode('utf-8', 'replace')) + 1}"
 
 
 def _other_separator(text: bytes, columns: Columns) -> str:

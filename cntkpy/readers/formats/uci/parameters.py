@@ -19,7 +19,7 @@ from cntkpy.cntk_config.declare import (
     Type,
     choice,
 )
-from cntkpy.cntk_config.parameters import ConfigParameters, ConfigValue
+from cntkpy.cntk_config.parameters import SIZE_MAXIMUM, ConfigParameters, ConfigValue
 from cntkpy.readers.common.codecs import LONGEST_MAGIC, format_of
 from cntkpy.readers.common.label_lines import label_lines
 from cntkpy.readers.contracts import AUTO_BLOCK
@@ -37,7 +37,12 @@ def _block(value: ConfigValue) -> int:
     if word in ("true", "false"):
         hint = "write auto: all records of an epoch" if word == "true" else "write none"
         raise value.error("BadChoice", f"'{value}' is not auto, none or a number of records", hint)
-    return {"auto": AUTO_BLOCK, "none": 0}[word] if word in ("auto", "none") else value.as_size()
+    if word in ("auto", "none"):
+        return {"auto": AUTO_BLOCK, "none": 0}[word]
+    if (size := value.as_size()) == SIZE_MAXIMUM:
+        message = f"{value} is CNTK's greatest size, and a number of records divides the epoch"
+        raise value.error("BadValue", message, "write auto: all records of an epoch")
+    return size
 
 
 class UCIReaderParameters(Declared):
@@ -65,6 +70,12 @@ class UCIReaderParameters(Declared):
     def check_together(self) -> None:
         """Errors in what does not go together."""
         self.columns()
+
+    def idle(self) -> Iterator[tuple[str, str, str]]:
+        """Yield delimiters and decimal points of several characters, of which only the first counts, as in CNTK."""
+        for name in ("customDelimiter", "customDecimalPoint"):
+            if (value := self.given(name)) and len(value) > 1:
+                yield name, f"only the first character of '{value}' counts, '{value[0]}'", f'write {name}="{value[0]}"'
 
     def columns(self) -> Columns:
         """Which fields of a line are read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 
@@ -18,7 +19,9 @@ from cntkpy.readers.kernels.budget import fits_budget
 from cntkpy.readers.streams import StreamInformation
 
 from .columns import Columns
-from .messages import wrong_field
+from .messages import infinite_field, wrong_field
+
+log = logging.getLogger("cntkpy.readers")
 
 CHUNK = 4 << 20
 _BLOCK_BYTES = 4 << 20
@@ -96,6 +99,8 @@ class UCIText:
         self.columns, self.dtype = columns, np.dtype(dtype)
         self.labels, self.classes, self.may_add = labels or LabelMap(), classes, may_add
         self._translation = columns.translation()
+        self._is_infinite = False
+        """True once a number was too large for the type of the values, which is said once."""
         try:
             self._file = text_bytes(path)
         except OSError as error:
@@ -215,8 +220,13 @@ class UCIText:
                     code = codes.TEXT_IN_FEATURES if event == 0 else codes.STRAY_TEXT
                     raise self._error(fallback.Trouble(code, begin, end, column, record), text, records)
                 if event < 2:
-                    with np.errstate(over="ignore"):  # what a type cannot hold becomes infinite, as in the kernels
-                        (features, targets)[event][element] = float(value)
+                    values = features if event == 0 else targets
+                    with np.errstate(over="ignore"):
+                        values[element] = float(value)
+                    if abs(values.item(element)) == np.inf and not self._is_infinite:
+                        self._is_infinite = True
+                        line = int(self.lines[records[self._record_at(text, begin)]]) + 1
+                        log.warning("%s", infinite_field(text, begin, end, self.path, line))
             state[k.SLOWS] = 0
             if code == codes.DONE:
                 if state[k.RECORD] != n:

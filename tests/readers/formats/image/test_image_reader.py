@@ -106,6 +106,14 @@ def test_keys_that_are_not_numbers_are_told(album, caplog):
     assert "m.txt, line 1: keys are not numbers" in caplog.text
 
 
+@pytest.mark.parametrize("keys", ["737", "aba"])
+def test_a_key_twice_is_told(album, caplog, keys):
+    file = album.write("m.txt", "{}\t.../r.png\t1\n{}\t.../g.png\t2\n{}\t.../b.png\t0\n".format(*keys))
+    (m,) = read(album.reader(album.section(str(file), "Transpose"), randomize="false"), 10)
+    assert m.streams["y"].indices.tolist() == [1, 2, 0]
+    assert f"m.txt, line 3: the key {keys[0]} is that of line 1, too; both pictures are read." in caplog.text
+
+
 def test_pictures_without_labels(album):
     file = album.write("m.txt", ".../r.png\n.../g.png\tno number\n9\t.../b.png\tx\n")
     reader = album.reader(album.section(str(file), "Transpose", labels=None), randomize="false")

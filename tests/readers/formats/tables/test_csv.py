@@ -376,6 +376,27 @@ def test_rows_are_those_of_the_module_csv(monkeypatch: pytest.MonkeyPatch) -> No
         assert [list(row) for row in found] == expected
 
 
+def test_a_number_too_large_is_told_once_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    """Which a double cannot hold, or only a float; `inf` is told by nobody."""
+    path = write("a,b,c\n1,2,inf\n\n3,1e39,1\n1e400,1e38,2\n1e500,1e40,3\n")
+    found = read(path, "a:1", "b:1", "c:1")
+    assert found["a"] == [[1], [3], [np.inf], [np.inf]] and found["c"] == [[np.inf], [1], [2], [3]]
+    assert [record.getMessage() for record in caplog.records] == [
+        "a.csv:5, column 'a': '1e400' is too large for its type, and read as infinite.",
+        "a.csv:4, column 'b': a value is too large for its type, and read as infinite.",
+    ]
+
+
+def test_the_place_of_a_number_too_large_among_columns_of_parquet(caplog: pytest.LogCaptureFixture) -> None:
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "b": [np.inf, 1.0, -1e40]}), "a.parquet")
+    inside = "input=[x=[dim=2;columns=a:b]]"
+    reader = create_reader(f"randomize=false;deserializers=([type=ParquetDeserializer;file=a.parquet;{inside}])")
+    reader.start_minibatch_loop(4, 0)
+    reader.get_minibatch()
+    (record,) = caplog.records
+    assert record.getMessage().startswith("a.parquet, row group 0, row 2, column 'b': a value is too large")
+
+
 def test_previewed(cntkpy) -> None:
     write(TABLE)
     inside = "width=[dim=1];kind=[dim=3;format=sparse]"

@@ -211,6 +211,13 @@ def test_keys_that_are_texts(kind: str) -> None:
         create_reader(section.replace("keyColumn=id;", ""))
 
 
+def test_a_key_twice_is_told(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(pa.table({"x": np.arange(4.0), "id": [3, 1, 2, 1]}), kind, rows=2)
+    section = f"randomize=false;deserializers=([type={KINDS[kind]};file={path};keyColumn=id;input=[x=[dim=1]]])"
+    assert keys_of(section) == [3, 1, 2, 1]
+    assert f"{path}, column 'id': the key 1 comes twice; both rows are read." in caplog.text
+
+
 def test_data_larger_than_memory_are_shuffled_among_some_chunks(
     kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -177,9 +177,10 @@ def test_joined_by_the_names_of_samples() -> None:
     assert found[0][0] == ["s0", "s1", "s2", "s3"]
 
 
-def test_a_sample_may_occur_in_two_shards() -> None:
+def test_a_sample_may_occur_in_two_shards(caplog: pytest.LogCaptureFixture) -> None:
     Path("a.tar").write_bytes(archive(members(range(3))))
     assert [keys for keys, _ in minibatches(tar(f"{X};{Y}", '"a.tar":"a.tar"'), size=6)] == [[0, 1, 2, 0, 1, 2]]
+    assert "a.tar: two samples are called '" in caplog.text
 
 
 def test_chunks_are_of_one_archive() -> None:

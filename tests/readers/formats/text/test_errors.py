@@ -6,6 +6,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cntkpy.cntk_config import ConfigError
@@ -181,6 +182,34 @@ def test_an_input_that_is_not_selected_is_passed_over(files, caplog, name):
     assert files.sequences(text, "x:2") == expected
     assert f"'{name}' is none of 'x'" in caplog.text
     assert files.sequences(f"0 |x 0 2 |{name} not a number\n", "x:2", traceLevel=0) == expected[:1]
+
+
+def test_a_number_too_large_is_told_once_with_its_place(files, caplog):
+    text = "0 |x 1 2 |s 0:1\n1 |x 3 -1e400 |s 0:1\n2 |x 1e39 4 |s 1:1e999\n3 |x 1e38 1 |s 1:-1e400\n"
+    minibatches = files.minibatches(text, DS)
+    assert minibatches[0].streams["x"].ravel().tolist() == [1, 2, 3, -np.inf, 1e39, 4, 1e38, 1]
+    messages = [record.getMessage() for record in caplog.records if "too large" in record.getMessage()]
+    assert [message.partition(", at")[0] for message in messages] == [
+        "A value of input 'x' is too large for its type, and read as infinite (line 2, column 8, sequence id 1)",
+        "A value of input 's' is too large for its type, and read as infinite (line 3, column 18, sequence id 2)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sample", "hint"),
+    [
+        ("0 :1", "no blank stands between an index, its colon and its value"),
+        ("0: 1", "no blank stands between an index, its colon and its value"),
+        ("0:1 2 : 3", "no blank stands between an index, its colon and its value"),
+        ("1 2", "write format = dense in the section of 's'"),
+        ("0:1 2", "mend the file"),
+        ("0: |x 1 2", "mend the file"),
+    ],
+)
+def test_what_is_wrong_with_sparse_values(files, sample, hint):
+    with pytest.raises(DataError) as caught:
+        files.minibatches(f"0 |s {sample} |x 1 2\n", DS, traceLevel=0)
+    assert hint in str(caught.value.diagnostic.hint)
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])

@@ -85,6 +85,15 @@ def test_lines(make: Make, text: str, found: list[list[float]]) -> None:
     assert rows(make(text, "dim=2")) == found
 
 
+def test_a_number_too_large_is_told_once_with_its_place(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    reader = make("1 2\n\n1e38 -1e39\n1e400 3\n", "dim=2", precision="float")
+    assert rows(reader) == [[1, 2], [float(np.float32(1e38)), -float("inf")], [float("inf"), 3]]
+    (record,) = caplog.records
+    text = record.getMessage()
+    assert text.startswith("'-1e39' is too large for its type, and read as infinite (")
+    assert text.endswith("data.txt, line 3, column 6)")
+
+
 def test_numbers_are_those_of_python(make: Make) -> None:
     rng = np.random.default_rng(5)
     values = rng.standard_normal(3000) * 10.0 ** rng.integers(-30, 30, 3000)

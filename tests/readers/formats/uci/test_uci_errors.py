@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cntkpy.cntk_config import ConfigError
+from cntkpy.cntk_config import ConfigError, parse
 from cntkpy.readers import DataError, create_reader
+from cntkpy.readers.formats.uci.parameters import UCIReaderParameters
 
 pytestmark = pytest.mark.malformed
 
@@ -149,6 +150,7 @@ SECTIONS = [
     ("features=[dim=2] ; labels=[labelType=regression;start=2;dim=0]", "not a number of labels"),
     ('features=[dim=2] ; labels=[labelType=regression;start=2;file="b"]', "one file"),
     ("features=[dim=2] ; randomize=sometimes", "sometimes"),
+    ("features=[dim=2] ; randomize=-1", "-1 is CNTK's greatest size, and a number of records divides the epoch"),
     ('features=[dim=2] ; customDelimiter=";" ; customDecimalPoint=";"', "same as customDecimalPoint"),
     ('features=[dim=2] ; customDelimiter="5"', "part of numbers"),
     ('features=[dim=2] ; customDelimiter="."', "part of numbers"),
@@ -163,6 +165,19 @@ def test_bad_sections(tmp_path: Path, sections: str, message: str) -> None:
     (tmp_path / "data.txt").write_text("1 2 3\n")
     with pytest.raises(ConfigError, match=message):
         create_reader(f'readerType=UCIFastReader ; file="{tmp_path}/data.txt" ; {sections}')
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('customDelimiter=";,"', "only the first character of ';,' counts, ';'"),
+        ('customDecimalPoint=",;"', "only the first character of ',;' counts, ','"),
+        ('customDelimiter=";" ; customDecimalPoint=","', None),
+    ],
+)
+def test_characters_that_do_not_count(settings: str, message: str | None) -> None:
+    parameters = UCIReaderParameters(parse(f"file=x ; features=[dim=2] ; {settings}"))
+    assert [text for _, text, _ in parameters.idle()] == ([message] if message else [])
 
 
 def test_no_such_file(tmp_path: Path) -> None:

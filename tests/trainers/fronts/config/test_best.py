@@ -58,7 +58,7 @@ def test_files(trained) -> None:
 
 def test_without_validation_data(cntkpy) -> None:
     got = cntkpy("configFile=m.cntk", "train/saveBestModelPerCriterion=true", files=actions.files(""))
-    told = "train:SGD: saveBestModelPerCriterion has no effect: there is no cvReader - add a cvReader"
+    told = "warning: m.cntk:train:SGD:saveBestModelPerCriterion: has no effect: there is no cvReader - add a cvReader"
     assert got.err.count(told) == 1
     assert told in cntkpy("check", "m.cntk", "train/saveBestModelPerCriterion=true").out
 

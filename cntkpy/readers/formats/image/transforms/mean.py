@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cntkpy.readers.common.draws import Draws
+from cntkpy.readers.common.notices import ABOUT_DATA
 from cntkpy.readers.formats.image.parameters import MeanParameters
 from cntkpy.readers.formats.image.storage import read_mean
 from cntkpy.readers.formats.image.transforms.opencv import opencv
@@ -39,6 +40,7 @@ class Mean:
                     self.path,
                     _size(self.mean),
                     _size(picture),
+                    extra=ABOUT_DATA,
                 )
             return picture
         cv2 = opencv()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from ..files import TableFile, guarded
 from ..library import arrow, broken, compute
 from ..partitions import Partition
 from .text import MISSING, CsvText, TextBlock, is_number
+
+log = logging.getLogger("cntkpy.readers")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class CsvTable(TableFile):
         """Row of the first cell that is no number, by column of texts."""
         self._spaced: set[str] = set()
         """Columns with blanks around cells that are no texts: pyarrow takes them for texts."""
+        self._infinite: set[str] = set()
+        """Columns whose infinite values were looked at."""
         super().__init__(path, partition)
 
     @property
@@ -125,11 +131,26 @@ class CsvTable(TableFile):
         pa, result = arrow(), self._read_groups[group]
         kinds = {name: self.schema.field(name).type for name in columns}
         read = self._parsed(result.block, kinds, threads)
+        for name, kind in kinds.items():
+            is_new = pa.types.is_floating(kind) and name not in self._infinite
+            if is_new and compute().any(compute().is_inf(read.column(name))).as_py():
+                self._infinite.add(name)
+                self._report_infinite(result.block, name)
         if result.blank is not None:
             kept = np.ones(read.num_rows, bool)
             kept[result.blank] = False
             read = read.filter(pa.array(kept))
         return read
+
+    def _report_infinite(self, block: TextBlock, name: str) -> None:
+        """Log the warning of the first number of a column in a block that is infinite, and not called so."""
+        number = self._text.names.index(name)
+        for line, cells in self._text.rows(block):
+            cell = cells[number].strip()
+            if is_number(cell) and isinf(float(cell)) and "inf" not in cell.lower():
+                place = f"{self.path}:{line}, column '{name}'"
+                log.warning("%s: '%s' is too large for its type, and read as infinite.", place, shorten(cell, 40))
+                return
 
     def _parsed(self, block: TextBlock, kinds: dict[str, Any], threads: bool) -> Any:
         """Columns of a block, of these types."""

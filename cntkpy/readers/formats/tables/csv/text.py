@@ -178,7 +178,7 @@ class CsvText:
         if len(ends):
             begin = int(ends[-1])
             last += lines_in(content[:begin])
-        return _no_row(self.path, last + 1, _NOT_CLOSED)
+        return _no_row(self.path, last + 1, _NOT_CLOSED, is_closed=False)
 
     def _first_line(self) -> str:
         with self._text() as file:
@@ -199,13 +199,16 @@ class CsvText:
     def _read(self, file: io.TextIOWrapper, block: TextBlock) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows of a text that begins where a block does."""
         held = [0, 0]  # characters of the row that is read, and lines before it
+        is_over = False
 
         def lines() -> Iterator[str]:
+            nonlocal is_over
             while line := file.readline(BLOCK_BYTES + 1):
                 held[0] += len(line)
                 if held[0] > BLOCK_BYTES:
                     raise _too_long(self.path, block.line + held[1])
                 yield line
+            is_over = True
 
         try:
             reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
@@ -225,7 +228,7 @@ class CsvText:
             raise _not_text(self.path, self.data, error, block) from None
         except csv.Error as error:
             line = block.line + held[1] + 1
-            raise _no_row(self.path, line, str(error)) from None
+            raise _no_row(self.path, line, str(error), is_closed=not is_over) from None
 
     def _text(self) -> io.TextIOWrapper:
         return io.TextIOWrapper(self.data.stream(), encoding="utf-8-sig", newline="")
@@ -241,9 +244,16 @@ def _too_long(path: str, line: int) -> DataError:
     )
 
 
-def _no_row(path: str, line: int, reason: str) -> DataError:
-    """Return the error of quotes in the row that begins in a line, with the reason that the module csv tells."""
-    fault = "a quote in this row is not closed" if reason == _NOT_CLOSED else "the quotes in this row are wrong"
+def _no_row(path: str, line: int, reason: str, *, is_closed: bool = True) -> DataError:
+    """Return the error of quotes in the row that begins in a line.
+
+    Args:
+        path: the file.
+        line: the line.
+        reason: what the module csv says.
+        is_closed: whether the text goes on behind the quote; else no other closes it.
+    """
+    fault = "the quotes in this row are wrong" if is_closed else "a quote in this row is not closed"
     return DataError(
         f"{path}:{line}: {fault}, so {path} cannot be read as a table: {reason}",
         path=path,
