@@ -19,7 +19,7 @@ NAME, PYPROJECT, TABLE = "cntkpy.toml", "pyproject.toml", ("tool", "cntkpy")
 MAX_FOLDERS = 10_000
 """Folders in which projects are looked for."""
 _TABLE = re.compile(
-    rb"""^[ \t]*\[*[ \t]*["']?%b["']?[ \t]*(?:[]=]|\.[ \t]*["']?%b)""" % tuple(key.encode() for key in TABLE),
+    rb"""^[ \t]*(?:\[+[ \t]*)?["']?%b["']?[ \t]*(?:[]=]|\.[ \t]*["']?%b)""" % tuple(key.encode() for key in TABLE),
     re.MULTILINE,
 )
 """A line that some line of every file with the table is like; keys written with escapes are not looked for."""
