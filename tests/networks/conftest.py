@@ -16,10 +16,10 @@ from cntkpy.networks.graph.network import Network
 @pytest.fixture
 def on_cpu():
     """Compute on the CPU, also where there is a GPU: convolutions have other forms there."""
-    before = jax.config.jax_default_device
+    device = jax.config.jax_default_device
     jax.config.update("jax_default_device", jax.devices("cpu")[0])
     yield
-    jax.config.update("jax_default_device", before)
+    jax.config.update("jax_default_device", device)
 
 
 class Sketch:

@@ -307,8 +307,8 @@ def test_mistakes_in_columns_are_those_that_the_kernels_find(
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
         calls = calls_of(patch, UCIText, "_parse_with_kernels")
-        streams, *others = read_uci(path, columns, may_add, 10**9)
-    assert (streams, *others) == read_uci(path, columns, may_add, 0)
+        streams, *result = read_uci(path, columns, may_add, 10**9)
+    assert (streams, *result) == read_uci(path, columns, may_add, 0)
     if calls and not isinstance(streams, str):  # no error: the kernels find the place of a number that is infinite
         assert any(np.isinf(np.frombuffer(values, np.float32)).any() for values, _ in streams.values())
 

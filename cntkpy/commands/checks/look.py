@@ -195,7 +195,8 @@ def _problems(everything: TopLevel, top: TopLevel, *, here: bool) -> Iterator[Di
     yield from dollar_problems(root, top)
     yield from foreign_texts(root, top)
     yield from unwritable_outputs(top.values, top, listed)
-    yield from overwritten_logs(top)
+    if everything is top:  # a run has looked before it opened its log
+        yield from overwritten_logs(top)
     yield from itertools.chain.from_iterable(map(overwritten_inputs, top.parts))
     yield from diagnostics_of(open_values(root, listed))
     yield from _networks_to_build(top, before_run=everything is not top, here=here)

@@ -116,7 +116,10 @@ def _attempt(words: list[str], opened: run_log.Log, stop: StopRequest | None, wo
         _report(f"{needed}\n  help: {how_to_install(extra)}")
         return EXIT_FAILURE
     except Exception as error:
-        return _internal_error(error)
+        if (failure := out_of_memory(error)) is None:
+            return _internal_error(error)
+        _report(failure.diagnostic.render().removeprefix("error: "))
+        return failure.exit_code
 
 
 def _internal_error(error: Exception) -> int:

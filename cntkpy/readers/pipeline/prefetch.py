@@ -263,9 +263,7 @@ class _Queue(Generic[T]):
         if self._paused:
             return False
         count, groups = len(self.ready), self._groups
-        room = count < 2 or (count < groups * GROUP_VALUES and self._ready_bytes < groups * GROUP_BYTES)
-        self._was_full |= not room
-        return room
+        return count < 2 or (count < groups * GROUP_VALUES and self._ready_bytes < groups * GROUP_BYTES)
 
     def widen(self) -> None:
         """Make room for more groups, if threads had none and the consumer would have to wait all the same."""
@@ -279,6 +277,7 @@ class _Queue(Generic[T]):
     def make_unplanned(self, shared: _Shared) -> bool:
         """Make the next value, without the lock and, as there may be many small ones, without a job."""
         if not self.has_room:
+            self._was_full |= not self._paused
             return False
         generation, error, value = self._generation, None, None
         shared.running += 1

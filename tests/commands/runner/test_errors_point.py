@@ -84,6 +84,17 @@ def test_too_little_memory(error: Exception, message: str, cntkpy, monkeypatch: 
     assert "Traceback" not in got.err
 
 
+def test_too_little_memory_before_a_command(cntkpy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(run, "_run", fail)
+    got = cntkpy("configFile=m.cntk", files=FILES)
+    assert got.code == 1
+    assert got.message == "this machine has not enough memory"
+    assert "Traceback" not in got.err
+
+
 def test_other_errors_of_devices_are_defects() -> None:
     assert out_of_memory(jax.errors.JaxRuntimeError("INTERNAL: no")) is None
 

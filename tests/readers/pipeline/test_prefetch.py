@@ -197,9 +197,9 @@ def test_more_is_ahead_of_a_consumer_that_waits_after_it_took_nothing(waits: boo
 
     def stopped_at() -> int:
         """Return how many values are made when the thread makes no more."""
-        before = -1
-        while before != made:
-            before = made
+        count = -1
+        while count != made:
+            count = made
             time.sleep(0.1)
         return made
 

@@ -29,6 +29,7 @@ from cntkpy.networks.nodes.images.windows import (
     Padding,
     Sizes,
     Window,
+    convolve_by_xla,
     most_divisor,
     moved,
     padded,
@@ -69,7 +70,7 @@ def channels_last(window: Window) -> Convolve:
             result = convolve_spread(x, kernel, _axes(window, x.shape[1:-1], kernel.shape))
             if result is not None:
                 return result
-        return _on_cpu(x, kernel, window) if on_cpu else few_channels.convolve_dense(x, kernel, window)
+        return _on_cpu(x, kernel, window) if on_cpu else convolve_by_xla(x, kernel, window)
 
     def backward(residuals: Residuals, g: Array) -> Gradients:
         x, kernel = residuals
@@ -107,7 +108,7 @@ def _on_cpu(x: Array, kernel: Array, window: Window) -> Array:
         return few_channels.convolve_together(x, kernel, window, count)
     if few_channels.has_slow_channels(kernel):
         x, kernel = few_channels.with_another_channel(x, kernel)
-    return few_channels.convolve_dense(x, kernel, window)
+    return convolve_by_xla(x, kernel, window)
 
 
 def each_channel(window: Window) -> Convolve:

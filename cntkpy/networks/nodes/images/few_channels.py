@@ -9,7 +9,7 @@ can give NaN beside it. An odd number of channels is copied element by element: 
 from __future__ import annotations
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
-from cntkpy.networks.nodes.images.windows import Window, padded
+from cntkpy.networks.nodes.images.windows import Window, convolve_by_xla, padded
 
 FAST_CHANNELS = 17
 """Channels or maps from which XLA's code is fast."""
@@ -58,7 +58,7 @@ def convolve_together(x: Array, kernel: Array, window: Window, count: int) -> Ar
     wide = jnp.stack([jnp.pad(kernel, place) for place in places], axis=-2)
     wide = wide.reshape(height, reach, count * channels, count * maps)
     after = blocks + reach - 1 - ahead - x.shape[2]
-    result = convolve_dense(x, wide, window._replace(padding=(window.padding[0], (ahead, after))))
+    result = convolve_by_xla(x, wide, window._replace(padding=(window.padding[0], (ahead, after))))
     return result.reshape(*result.shape[:2], -1, maps)[:, :, :results]
 
 
@@ -75,21 +75,6 @@ def with_another_channel(x: Array, kernel: Array) -> tuple[Array, Array]:
     none = ((0, 0),) * (x.ndim - 2)
     images, kernels = jnp.pad(x, ((0, 0), *none, (0, 1))), jnp.pad(kernel, (*none, (0, 1), (0, 0)))
     return jax.lax.optimization_barrier((images, kernels))
-
-
-def convolve_dense(x: Array, kernel: Array, window: Window) -> Array:
-    """Return XLA's convolution (N, ..., M) of images (N, ..., C) and kernels (..., C, M)."""
-    spatial = "DEFGHI"[: x.ndim - 2]
-    return jax.lax.conv_general_dilated(
-        x,
-        kernel,
-        window.stride,
-        window.padding,
-        window.spread,
-        window.kernel_spread,
-        (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"),
-        precision=jax.lax.Precision.HIGHEST,
-    )
 
 
 def _results(x: Array, kernel: Array, window: Window) -> int:

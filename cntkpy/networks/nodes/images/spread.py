@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cntkpy.networks.arrays.lazy import Array, jax, jnp
-
-Sizes = tuple[int, ...]
+from cntkpy.networks.nodes.images.windows import Padding, Sizes, Window, convolve_by_xla
 
 FEWEST_CHANNELS = 16
 """Channels of the result below which XLA's own code is as fast."""
@@ -98,19 +97,10 @@ def convolve_spread(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array | No
 
 def _by_phases(x: Array, kernel: Array, axes: Sequence[Axis]) -> Array:
     """Convolve once for each phase of the result."""
-    spatial = "DEFGHI"[: len(axes)]
-    names = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    ones = (1,) * len(axes)
 
-    def dense(x: Array, part: Array, padding: Sequence[tuple[int, int]], kernel_spread: Sequence[int]) -> Array:
-        return jax.lax.conv_general_dilated(
-            x,
-            part,
-            (1,) * len(axes),
-            padding,
-            rhs_dilation=kernel_spread,
-            dimension_numbers=names,
-            precision=jax.lax.Precision.HIGHEST,
-        )
+    def dense(x: Array, part: Array, padding: Padding, kernel_spread: Sizes) -> Array:
+        return convolve_by_xla(x, part, Window(ones, padding, ones, kernel_spread))
 
     return phase_by_phase(x, kernel, axes, dense)
 

@@ -68,6 +68,21 @@ def sum_of_rounds(
     return jax.lax.scan(add, zeros, (images, g.reshape(*images.shape[:2], *g.shape[1:])))[0]
 
 
+def convolve_by_xla(x: Array, kernel: Array, window: Window) -> Array:
+    """Return XLA's convolution (N, ..., M) of images (N, ..., C) and kernels (..., C, M)."""
+    spatial = "DEFGHI"[: x.ndim - 2]
+    return jax.lax.conv_general_dilated(
+        x,
+        kernel,
+        window.stride,
+        window.padding,
+        window.spread,
+        window.kernel_spread,
+        (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C"),
+        precision=jax.lax.Precision.HIGHEST,
+    )
+
+
 def most_divisor(count: int, most: int) -> int:
     """Return the largest divisor of a count up to a limit."""
     return max(divisor for divisor in range(1, max(1, min(most, count)) + 1) if count % divisor == 0)

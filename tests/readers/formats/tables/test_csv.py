@@ -377,10 +377,10 @@ def test_rows_are_those_of_the_module_csv(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_number_too_large_is_told_once_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
-    """Which a double cannot hold, or only a float; `inf` is told by nobody."""
+    """A double cannot hold the first, a float the second; `inf` is not reported."""
     path = write("a,b,c\n1,2,inf\n\n3,1e39,1\n1e400,1e38,2\n1e500,1e40,3\n")
-    found = read(path, "a:1", "b:1", "c:1")
-    assert found["a"] == [[1], [3], [np.inf], [np.inf]] and found["c"] == [[np.inf], [1], [2], [3]]
+    streams = read(path, "a:1", "b:1", "c:1")
+    assert streams["a"] == [[1], [3], [np.inf], [np.inf]] and streams["c"] == [[np.inf], [1], [2], [3]]
     assert [record.getMessage() for record in caplog.records] == [
         "a.csv:5, column 'a': '1e400' is too large for its type, and read as infinite.",
         "a.csv:4, column 'b': a value is too large for its type, and read as infinite.",
